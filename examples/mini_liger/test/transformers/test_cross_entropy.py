@@ -12,7 +12,7 @@ SHAPES = [
     (6, 64),
     (9, 129),  # odd width: the rows are not aligned and the block is masked
     (1, 7),
-    (3, 32768 + 77),  # more than one block of the column loop
+    (3, 32768 + 77),  # more than one block of the column loop, see also below
 ]
 DTYPES = [
     # dtype, rtol, atol
@@ -49,6 +49,15 @@ def test_cross_entropy(shape, dtype, rtol, atol, factor):
     logits = torch.randn(shape, device=device, dtype=dtype) * 3
     target = torch.randint(0, shape[1], shape[:1], device=device)
     check(logits, target, factor, rtol, atol)
+
+
+@pytest.mark.parametrize(("dtype", "rtol", "atol"), DTYPES)
+def test_cross_entropy_with_the_maximum_in_a_later_block(dtype, rtol, atol):
+    # The first block alone has nearly every maximum, and then its sum is never scaled to a new one.
+    logits = torch.randn(2, 32768 + 77, device=device, dtype=dtype)
+    logits[:, -1] = torch.tensor([9.0, 11.0], device=device, dtype=dtype)
+    target = torch.tensor([5, 32768 + 76], device=device)
+    check(logits, target, 1.0, rtol, atol)
 
 
 @pytest.mark.parametrize(("dtype", "rtol", "atol"), DTYPES)
