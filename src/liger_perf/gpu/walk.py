@@ -1,0 +1,152 @@
+"""Runs the repository's benchmark script, unmodified, and stops where it measures.
+
+`run_benchmarks` of the script's own harness and `triton.testing.do_bench` are replaced in this process only; the script's
+own setup code makes the inputs, so no setup function has to be known.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+import triton.testing
+
+from liger_perf.model.launches import Cell, Point
+
+HARNESS = "utils"
+
+
+class Visitor(Protocol):
+    """Who is told of the points."""
+
+    def begin(self, point: Point) -> None:
+        """The script is about to set the point up."""
+        ...
+
+    def visit(self, point: Point, fn: Callable[[], object], clears: Sequence[torch.Tensor]) -> bool:
+        """The script would time `fn` now, clearing the gradients of `clears` before each run.
+
+        Returns:
+            False for a provider that launches nothing of the kernel's file: its other points are skipped.
+        """
+        ...
+
+
+class WalkEnded(Exception):
+    """Raised inside the script when the control process wants no more points."""
+
+
+def cell_value(text: str, like: object) -> Any:
+    """A configuration value as the script would hold it: a dtype, or of the type of the value it replaces."""
+    if text.startswith("torch."):
+        return getattr(torch, text.removeprefix("torch."))
+    if isinstance(like, bool):
+        return text == "True"
+    if isinstance(like, int):
+        return int(text)
+    if isinstance(like, float):
+        return float(text)
+    return text
+
+
+class Walker:
+    """Drives one walk: which points there are, which are visited, and what the script gets instead of a time."""
+
+    def __init__(self, visitor: Visitor, modes: Sequence[str]) -> None:
+        self._visitor = visitor
+        self._modes = tuple(modes)
+        self._current: Point | None = None
+        self._foreign: set[str] = set()
+        self.visited = 0
+
+    def run_benchmarks(self, cells: Sequence[Cell], harness: Any, arguments: dict[str, Any]) -> None:
+        """Stand-in for the harness's loop: the same points, in the same order, for each cell."""
+        if arguments["metric_name"] != "speed":
+            return
+        for cell in cells:
+            for config in arguments.get("extra_benchmark_configs") or [{}]:
+                merged = {key: cell_value(cell.config[key], value) if key in cell.config else value
+                          for key, value in config.items()}
+                self._points(cell, merged, harness, arguments)
+
+    def _points(self, cell: Cell, config: dict[str, Any], harness: Any, arguments: dict[str, Any]) -> None:
+        x_values = arguments["x_values"]
+        xs = [cell_value(x, x_values[0]) for x in cell.xs] if cell.xs else x_values
+        for mode in arguments.get("kernel_operation_modes") or [None]:
+            if self._modes and str(mode) not in self._modes:
+                continue
+            for provider in arguments["kernel_providers"]:
+                for x in xs:
+                    if provider in self._foreign:
+                        continue
+                    self._current = Point(
+                        metric="speed", mode=str(mode), provider=provider, x_name=arguments["x_name"], x=str(x),
+                        config={key: str(value) for key, value in config.items()}, cell=cell,
+                    )
+                    self._visitor.begin(self._current)
+                    arguments["bench_test_fn"](
+                        harness.SingleBenchmarkRunInput(
+                            x=x, kernel_provider=provider, kernel_operation_mode=mode, extra_benchmark_config=config
+                        )
+                    )
+
+    def do_bench(self, fn: Callable[[], object], *, grad_to_none: Sequence[torch.Tensor] | None = None,
+                 quantiles: Sequence[float] | None = None, **_: object) -> float | list[float]:
+        """Stand-in for triton.testing.do_bench: visit the point; the script is told 1 ms, which nobody reads."""
+        if self._current is not None:
+            if not self._visitor.visit(self._current, fn, tuple(grad_to_none or ())):
+                self._foreign.add(self._current.provider)
+            else:
+                self.visited += 1
+        return [1.0] * len(quantiles) if quantiles else 1.0
+
+
+def walk(tree: Path, script: Path, cells: Sequence[Cell], modes: Sequence[str], visitor: Visitor) -> int:
+    """Run the script and tell the visitor of each speed point.
+
+    Returns:
+        how many points were visited.
+    """
+    scripts = str(script.parent)
+    if scripts not in sys.path:
+        sys.path.insert(0, scripts)
+    harness = importlib.import_module(HARNESS)
+    walker = Walker(visitor, modes)
+    names = run_benchmarks_parameters(harness.run_benchmarks)
+
+    def run_benchmarks(*args: Any, **kwargs: Any) -> None:
+        walker.run_benchmarks(cells, harness, {**names, **dict(zip(names, args, strict=False)), **kwargs})
+
+    real_run, real_bench = harness.run_benchmarks, triton.testing.do_bench
+    real_argv, real_cwd = sys.argv, os.getcwd()
+    harness.run_benchmarks = run_benchmarks
+    triton.testing.do_bench = walker.do_bench
+    sys.argv = [str(script), "--overwrite"]
+    os.chdir(tree)
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except WalkEnded:
+        pass
+    finally:
+        harness.run_benchmarks, triton.testing.do_bench = real_run, real_bench
+        sys.argv = real_argv
+        os.chdir(real_cwd)
+    return walker.visited
+
+
+def run_benchmarks_parameters(function: Callable[..., Any]) -> dict[str, Any]:
+    """Parameter names of the harness's run_benchmarks, in order, with their defaults (None where there is none)."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = function.__defaults__ or ()
+    found: dict[str, Any] = dict.fromkeys(names)
+    found.update(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    return found
+
+
