@@ -67,14 +67,14 @@ class AllocateOnly(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        inputs = [value for value in tree_flatten((args, kwargs))[0] if isinstance(value, torch.Tensor)]
+        inputs = _tensors((args, kwargs))
         if func.is_view or func.name().startswith(("aten::empty", "aten::detach", "aten::alias", "aten::set_")):
             outputs = func(*args, **kwargs)
         elif func._schema.is_mutable:
             outputs = self._mutate(func, args, kwargs, inputs)
         else:
             outputs = self._compute(func, args, kwargs, inputs)
-        results = [value for value in tree_flatten(outputs)[0] if isinstance(value, torch.Tensor)]
+        results = _tensors(outputs)
         for value in results:
             self._allocations.watch(value)
         if self._meter is not None and not func.is_view and not func.name().startswith("aten::empty"):
@@ -88,13 +88,17 @@ class AllocateOnly(TorchDispatchMode):
         return kwargs.get("out", args[0] if args else None)
 
     def _compute(self, func: Any, args: Any, kwargs: Any, inputs: list[torch.Tensor]) -> Any:
-        if inputs and all(value.numel() <= SMALL for value in inputs):
-            return func(*args, **kwargs)
-        if "_local_scalar_dense" in func.name():
-            return func(*args, **kwargs)
+        if not any("Tensor" in str(returned.type) for returned in func._schema.returns):
+            return func(*args, **kwargs)  # a number or a truth value, which host code branches on
         metas = tree_map(_to_meta, (args, {**kwargs, "device": torch.device("meta")} if "device" in kwargs else kwargs))
         outputs = func(*metas[0], **metas[1])
+        if all(value.numel() <= SMALL for value in (*inputs, *_tensors(outputs))):
+            return func(*args, **kwargs)
         return tree_map(_from_meta, outputs)
+
+
+def _tensors(values: Any) -> list[torch.Tensor]:
+    return [value for value in tree_flatten(values)[0] if isinstance(value, torch.Tensor)]
 
 
 def _to_meta(value: Any) -> Any:

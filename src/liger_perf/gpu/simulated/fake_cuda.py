@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
 from liger_perf.gpu.simulated.allocate import Allocations
@@ -30,15 +31,26 @@ class FakeCuda(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if func is torch.Tensor.device.__get__:  # type: ignore[attr-defined]
+        if func == torch.Tensor.device.__get__:  # type: ignore[attr-defined]
             return CUDA0
-        if func is torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
+        if func == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
             return True
         if func is torch.Tensor.cuda:
             return args[0]
         if "device" in kwargs:
             kwargs["device"] = on_cpu(kwargs["device"])
         return func(*(on_cpu(arg) for arg in args), **kwargs)
+
+
+def enter_in_backward() -> None:
+    """Enter FakeCuda inside each Python backward too: the autograd engine calls it with the stack of modes empty."""
+    real_apply = BackwardCFunction.apply
+
+    def apply(node: Any, *gradients: Any) -> Any:
+        with FakeCuda():
+            return real_apply(node, *gradients)
+
+    BackwardCFunction.apply = apply  # type: ignore[method-assign]
 
 
 def install(allocations: Allocations) -> None:
@@ -73,4 +85,5 @@ def install(allocations: Allocations) -> None:
         setattr(torch.cuda, name, answer)
         if hasattr(torch.cuda.memory, name):
             setattr(torch.cuda.memory, name, answer)
+    enter_in_backward()
     FakeCuda().__enter__()
