@@ -25,12 +25,12 @@ class Sampler:
         self._command = [sys.executable, "-m", "liger_perf.gpu.simulated.sampler", "--tree", tree, "--ops", ops]
         self._process: subprocess.Popen[bytes] | None = None
         self._cache = Path(os.environ.get("TRITON_CACHE_DIR", "/tmp")) / "traffic"
-        self._source = (Path(tree) / ops).read_bytes()
+        self._file = Path(tree) / ops
 
     def sample(self, launch: Launch) -> Traffic:
         """What an average program of the launch moves. Options do not matter to that, nor does the loop's depth."""
         shape = msgspec.structs.replace(launch, options={}, own=True)
-        digest = hashlib.sha256(self._source + msgspec.json.encode(shape)).hexdigest()
+        digest = hashlib.sha256(self._file.read_bytes() + msgspec.json.encode(shape)).hexdigest()
         file = self._cache / f"{digest}.json"
         if file.exists():
             return msgspec.json.decode(file.read_bytes(), type=Traffic)
