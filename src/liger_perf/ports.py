@@ -32,7 +32,13 @@ class Bench(Protocol):
         """Peak bytes of one run at the current point."""
         ...
 
-    def record(self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0) -> tuple[str, ...]:
+    def trace(self, settings: Settings | None = None) -> tuple[Launch, ...]:
+        """The launches that the pass would make at the current point; none is made and nothing is compiled."""
+        ...
+
+    def record(
+        self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0, settings: Settings | None = None
+    ) -> tuple[str, ...]:
         """Write outputs and gradients of the point's autograd functions to `path` (npz of float64 arrays)."""
         ...
 
@@ -59,8 +65,11 @@ class Lab(Protocol):
         """Run the repository's own benchmark script, unmodified and whole. Raises WorkerError with its last lines."""
         ...
 
-    def open(self, tree: Path, paths: KernelPaths, *, seed: int = 0) -> AbstractContextManager[Bench]:
-        """Start a resident worker on `tree`; it is killed when the context ends."""
+    def open(
+        self, tree: Path, paths: KernelPaths, *, seed: int = 0, values: bool = False
+    ) -> AbstractContextManager[Bench]:
+        """Start a resident worker on `tree`; it is killed when the context ends. `values`: for `record`, which the
+        simulated device serves by interpreting; there such a worker tells no times."""
         ...
 
     def compile(self, tree: Path, paths: KernelPaths, launches: Sequence[Launch], arch: int) -> list[CubinFacts]:

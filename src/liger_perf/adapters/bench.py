@@ -15,7 +15,7 @@ import msgspec
 
 from liger_perf.adapters.process import guarded, kill_group, last_lines
 from liger_perf.model.errors import WorkerError
-from liger_perf.model.launches import Cell, PointRecord
+from liger_perf.model.launches import Cell, Launch, PointRecord
 from liger_perf.model.measurements import DeviceFacts, PassTimes
 from liger_perf.model.protocol import (
     Answer,
@@ -34,6 +34,8 @@ from liger_perf.model.protocol import (
     Stop,
     Timed,
     TimePass,
+    Trace,
+    Traced,
     Walk,
     WalkDone,
 )
@@ -106,8 +108,13 @@ class WorkerProcess:
     def peak_memory(self) -> int:
         return self._ask(PeakMemory(), PeakBytes, TIME_TIMEOUT_S).bytes
 
-    def record(self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0) -> tuple[str, ...]:
-        command = Record(path=str(path), dtype=dtype, rows=rows, seed=seed)
+    def trace(self, settings: Settings | None = None) -> tuple[Launch, ...]:
+        return self._ask(Trace(settings=settings or {}), Traced, TIME_TIMEOUT_S).launches
+
+    def record(
+        self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0, settings: Settings | None = None
+    ) -> tuple[str, ...]:
+        command = Record(path=str(path), dtype=dtype, rows=rows, seed=seed, settings=settings or {})
         return self._ask(command, Recorded, POINT_TIMEOUT_S).names
 
     def stop(self) -> None:

@@ -20,9 +20,7 @@ PER_PROCESS = 3  # launches below which another process costs more by its import
 PROCESS_TIMEOUT_S = 1800.0
 
 
-def compile_all(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], launches: Sequence[Launch]
-) -> list[CubinFacts]:
+def compile_all(argv: Sequence[str], cwd: Path, env: Mapping[str, str], launches: Sequence[Launch]) -> list[CubinFacts]:
     """Run compile servers over the launches; the facts come in the order of the launches.
 
     Launches that are equal are compiled once. Raises WorkerError where a server crashed.
@@ -33,7 +31,9 @@ def compile_all(
     shares = [unique[index::workers] for index in range(workers)]
     with ThreadPoolExecutor(workers) as pool:
         answers = list(pool.map(lambda share: _serve(argv, cwd, env, share), shares))
-    facts = {key: fact for share, found in zip(shares, answers, strict=True) for key, fact in zip(share, found, strict=True)}
+    facts = {
+        key: fact for share, found in zip(shares, answers, strict=True) for key, fact in zip(share, found, strict=True)
+    }
     return [facts[key] for key in keys]
 
 

@@ -122,8 +122,15 @@ def cubin_facts(function: Any, launch: Launch, arch: int) -> CubinFacts:
         )
     except Exception as error:  # whatever the compiler raises, the answer is that it does not compile
         return CubinFacts(
-            kernel=launch.kernel, arch=arch, digest="", registers=0, spill_bytes=0, shared_bytes=0, num_warps=warps,
-            seconds=time.monotonic() - start, error=f"{type(error).__name__}: {str(error)[-500:]}",
+            kernel=launch.kernel,
+            arch=arch,
+            digest="",
+            registers=0,
+            spill_bytes=0,
+            shared_bytes=0,
+            num_warps=warps,
+            seconds=time.monotonic() - start,
+            error=f"{type(error).__name__}: {str(error)[-500:]}",
         )
 
 

@@ -46,7 +46,7 @@ class CudaDevice:
         from liger_perf.gpu import timing
 
         self._timing = timing
-        self._flush = timing.L2Flush()
+        self._flush: timing.L2Flush | None = None
 
     def attach(self, hook: LaunchHook) -> None:
         """Nothing stands in for a launch on a real GPU."""
@@ -73,6 +73,8 @@ class CudaDevice:
     def time_pass(
         self, fn: Callable[[], object], leaves: Sequence[torch.Tensor], *, runs: int, warmup: int
     ) -> PassTimes:
+        # Only when first needed: a worker that waits for its turn holds no memory of the device.
+        self._flush = self._flush or self._timing.L2Flush()
         return self._timing.time_pass(fn, leaves, self._flush, runs=runs, warmup=warmup)
 
     def peak_memory(self, fn: Callable[[], object], leaves: Sequence[torch.Tensor]) -> int:

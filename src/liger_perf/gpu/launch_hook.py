@@ -94,7 +94,9 @@ def constexpr_names(function: Any) -> frozenset[str]:
     """Names of the parameters annotated tl.constexpr, on compiled and interpreted functions alike."""
     annotations: Mapping[str, Any] = function.fn.__annotations__
     return frozenset(
-        name for name, kind in annotations.items() if kind is tl.constexpr or "constexpr" in str(getattr(kind, "__name__", kind))
+        name
+        for name, kind in annotations.items()
+        if kind is tl.constexpr or "constexpr" in str(getattr(kind, "__name__", kind))
     )
 
 
@@ -105,6 +107,7 @@ class LaunchHook:
         self.recorder: LaunchRecorder | None = None
         self.around: Callable[[RunKernel, Any, tuple[Any, ...], Any, dict[str, Any]], Any] | None = None
         self._suspended = 0
+        self._dry = False
 
     def install(self) -> None:
         """Hook compiled launches. An autotuner's own trials are not launches of the pass: suspended inside them."""
@@ -117,6 +120,8 @@ class LaunchHook:
                 return real_run(function, *args, grid=grid, warmup=warmup, **kwargs)
             if hook.recorder is not None:
                 hook.recorder.record(function, args, grid, kwargs)
+            if hook._dry:
+                return None
             if hook.around is not None:
                 return hook.around(real_run, function, args, grid, kwargs)
             return real_run(function, *args, grid=grid, warmup=warmup, **kwargs)
@@ -137,6 +142,15 @@ class LaunchHook:
             yield
         finally:
             self._suspended -= 1
+
+    @contextmanager
+    def not_launching(self) -> Iterator[None]:
+        """Inside, launches are recorded but not made. What they would have written stays as it was."""
+        self._dry = True
+        try:
+            yield
+        finally:
+            self._dry = False
 
     @contextmanager
     def recording(self, recorder: LaunchRecorder) -> Iterator[LaunchRecorder]:

@@ -71,8 +71,10 @@ class Walker:
             return
         for cell in cells:
             for config in arguments.get("extra_benchmark_configs") or [{}]:
-                merged = {key: cell_value(cell.config[key], value) if key in cell.config else value
-                          for key, value in config.items()}
+                merged = {
+                    key: cell_value(cell.config[key], value) if key in cell.config else value
+                    for key, value in config.items()
+                }
                 self._points(cell, merged, harness, arguments)
 
     def _points(self, cell: Cell, config: dict[str, Any], harness: Any, arguments: dict[str, Any]) -> None:
@@ -86,8 +88,13 @@ class Walker:
                     if provider in self._foreign:
                         continue
                     self._current = Point(
-                        metric="speed", mode=str(mode), provider=provider, x_name=arguments["x_name"], x=str(x),
-                        config={key: str(value) for key, value in config.items()}, cell=cell,
+                        metric="speed",
+                        mode=str(mode),
+                        provider=provider,
+                        x_name=arguments["x_name"],
+                        x=str(x),
+                        config={key: str(value) for key, value in config.items()},
+                        cell=cell,
                     )
                     self._visitor.begin(self._current)
                     arguments["bench_test_fn"](
@@ -96,8 +103,14 @@ class Walker:
                         )
                     )
 
-    def do_bench(self, fn: Callable[[], object], *, grad_to_none: Sequence[torch.Tensor] | None = None,
-                 quantiles: Sequence[float] | None = None, **_: object) -> float | list[float]:
+    def do_bench(
+        self,
+        fn: Callable[[], object],
+        *,
+        grad_to_none: Sequence[torch.Tensor] | None = None,
+        quantiles: Sequence[float] | None = None,
+        **_: object,
+    ) -> float | list[float]:
         """Stand-in for triton.testing.do_bench: visit the point; the script is told 1 ms, which nobody reads."""
         if self._current is not None:
             if not self._visitor.visit(self._current, fn, tuple(grad_to_none or ())):
@@ -148,5 +161,3 @@ def run_benchmarks_parameters(function: Callable[..., Any]) -> dict[str, Any]:
     found: dict[str, Any] = dict.fromkeys(names)
     found.update(zip(names[len(names) - len(defaults) :], defaults, strict=True))
     return found
-
-

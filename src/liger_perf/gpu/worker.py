@@ -23,7 +23,7 @@ from liger_perf.gpu.functions import FunctionCall, FunctionRecorder, replay
 from liger_perf.gpu.launch_hook import LaunchHook, LaunchRecorder
 from liger_perf.gpu.modules import kernel_module
 from liger_perf.gpu.walk import WalkEnded, walk
-from liger_perf.model.launches import Point, PointRecord
+from liger_perf.model.launches import Launch, Point, PointRecord
 from liger_perf.model.options import DeviceKind
 from liger_perf.model.protocol import (
     AtPoint,
@@ -39,6 +39,8 @@ from liger_perf.model.protocol import (
     Stop,
     Timed,
     TimePass,
+    Trace,
+    Traced,
     Walk,
     WalkDone,
 )
@@ -80,7 +82,7 @@ class Worker:
                     self._walk(command)
                 case Stop():
                     return
-                case Next() | TimePass() | Record() | PeakMemory():
+                case Next() | TimePass() | Trace() | Record() | PeakMemory():
                     self._channel.send(Failed(kind="Protocol", message="no point: a walk has not begun"))
                 case _:
                     assert_never(command)
@@ -132,6 +134,8 @@ class Worker:
                         with self._settings.answering(command.settings):
                             times = self._device.time_pass(fn, leaves, runs=command.runs, warmup=command.warmup)
                         self._channel.send(Timed(times))
+                    case Trace():
+                        self._channel.send(Traced(self._trace(fn, command)))
                     case Record():
                         self._record(command, calls)
                     case PeakMemory():
@@ -149,10 +153,16 @@ class Worker:
             except Exception as error:  # a candidate may fail in any way: it is reported and costs that candidate only
                 self._channel.send(failure(error))
 
+    def _trace(self, fn: Callable[[], object], command: Trace) -> tuple[Launch, ...]:
+        recorder = LaunchRecorder(str(self._tree / self._ops))
+        with self._hook.recording(recorder), self._hook.not_launching(), self._settings.answering(command.settings):
+            fn()
+        return tuple(recorder.launches)
+
     def _record(self, command: Record, calls: list[FunctionCall]) -> None:
         if not calls:
             raise RuntimeError("the point called no autograd function of the kernel's file in its forward pass")
-        with self._device.values():
+        with self._device.values(), self._settings.answering(command.settings):
             arrays = replay(
                 calls, dtype=command.dtype, rows=command.rows, seed=command.seed, device=self._device.torch_device
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from liger_perf.model.launches import Cell, PointRecord
+from liger_perf.model.launches import Cell, Launch, PointRecord
 from liger_perf.model.measurements import DeviceFacts, PassTimes
 
 Settings = dict[str, dict[str, int]]
@@ -40,16 +40,23 @@ class TimePass(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     settings: Settings = {}
 
 
+class Trace(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """Run the point's callable with its launches recorded but not made, so that nothing is compiled. Answer: Traced."""
+
+    settings: Settings = {}
+
+
 class Record(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """Replay the autograd functions of the kernel's file that the point called, on fresh seeded inputs of the same
     shapes cast to `dtype`, forward and backward, and write inputs' gradients and outputs to `path` (npz, float64).
-    `rows` > 0 shortens the leading dimension of the inputs. Answer: Recorded, or Failed.
+    `rows` > 0 shortens the leading dimension of the inputs; `settings` as in TimePass. Answer: Recorded, or Failed.
     """
 
     path: str
     dtype: str = "float32"
     rows: int = 0
     seed: int = 0
+    settings: Settings = {}
 
 
 class PeakMemory(msgspec.Struct, frozen=True, tag=True):
@@ -64,7 +71,7 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
     """End the worker."""
 
 
-Command = Describe | Walk | TimePass | Record | PeakMemory | Next | Stop
+Command = Describe | Walk | TimePass | Trace | Record | PeakMemory | Next | Stop
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -84,6 +91,10 @@ class AtPoint(msgspec.Struct, frozen=True, tag=True):
 
 class Timed(msgspec.Struct, frozen=True, tag=True):
     times: PassTimes
+
+
+class Traced(msgspec.Struct, frozen=True, tag=True):
+    launches: tuple[Launch, ...]
 
 
 class Recorded(msgspec.Struct, frozen=True, tag=True):
@@ -107,4 +118,4 @@ class Failed(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     sticky: bool = False
 
 
-Answer = Ready | Described | AtPoint | Timed | Recorded | PeakBytes | WalkDone | Failed
+Answer = Ready | Described | AtPoint | Timed | Traced | Recorded | PeakBytes | WalkDone | Failed

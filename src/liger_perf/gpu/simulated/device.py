@@ -46,7 +46,9 @@ class SimulatedDevice:
     def attach(self, hook: LaunchHook) -> None:
         hook.around = self._stand_in
 
-    def _stand_in(self, real: RunKernel, function: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]) -> Any:
+    def _stand_in(
+        self, real: RunKernel, function: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]
+    ) -> Any:
         if self._values:
             return real(function, *args, grid=grid, warmup=False, **kwargs)
         if self._predictor is not None and self._launched is not None:

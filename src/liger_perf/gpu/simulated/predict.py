@@ -81,7 +81,9 @@ class Predictor:
         compiled = compile_launch(function, launch)
         shared = int(compiled.metadata.shared)
         if shared > H200.shared_memory_bytes:
-            raise MemoryError(f"out of resource: shared memory, {shared} B needed, {H200.shared_memory_bytes} B allowed")
+            raise MemoryError(
+                f"out of resource: shared memory, {shared} B needed, {H200.shared_memory_bytes} B allowed"
+            )
         registers, stack = resource_usage(compiled.asm["cubin"])
         traffic = self._sampler.sample(launch)
         if traffic.error:

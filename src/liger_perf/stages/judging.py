@@ -1,0 +1,134 @@
+"""Runs the judge: resident workers on the original's and the candidate's tree stop at the same points, in lockstep, and are
+timed in mirrored blocks. A third worker, on the original's tree again, gives the noise of each point."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from liger_perf.measure.judge import compare, schedule
+from liger_perf.model.errors import WorkerError
+from liger_perf.model.launches import Cell, PointRecord
+from liger_perf.model.measurements import Block, Clock, Comparison, PassSample
+from liger_perf.model.options import KernelPaths
+from liger_perf.ports import Bench, Lab, Progress
+
+
+class JudgePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is measured: restarts of the workers, blocks a restart and point, runs a turn within a block."""
+
+    cells: tuple[Cell, ...]
+    modes: tuple[str, ...]
+    restarts: int
+    blocks: int
+    runs: int
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """Raw samples, and what they say. `memory_ratios`: peak bytes of the candidate over the original's, by point."""
+
+    blocks: tuple[Block, ...]
+    noise_blocks: tuple[Block, ...]
+    modes: dict[str, str]
+    memory_ratios: dict[str, float]
+
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """One comparison a point and clock, corrected for how many there are."""
+        found = []
+        for point, mode in self.modes.items():
+            mine = [block for block in self.blocks if block.point == point]
+            noise = [block for block in self.noise_blocks if block.point == point]
+            for clock in (Clock.DEVICE, Clock.WALL):
+                found.append(compare(mine, noise, clock=clock, mode=mode, comparisons=len(self.modes)))
+        return tuple(found)
+
+
+def judge(
+    lab: Lab, trees: tuple[Path, Path], paths: KernelPaths, plan: JudgePlan, progress: Progress, *, first_restart: int = 0
+) -> Judged:
+    """Compare `trees` = (original, candidate).
+
+    Raises:
+        WorkerError: a worker failed; the candidate cannot be judged.
+    """
+    blocks: list[Block] = []
+    noise: list[Block] = []
+    modes: dict[str, str] = {}
+    memory: dict[str, float] = {}
+    for restart in range(first_restart, first_restart + plan.restarts):
+        progress.stage("judge", f"restart {restart - first_restart + 1} of {plan.restarts}")
+        with ExitStack() as stack:
+            # Roles swap from restart to restart: who starts first also allocates first.
+            order = (0, 1) if restart % 2 == 0 else (1, 0)
+            opened = {role: stack.enter_context(lab.open(trees[role], paths, seed=restart)) for role in order}
+            again = stack.enter_context(lab.open(trees[0], paths, seed=restart))
+            for records in lockstep((opened[0], opened[1], again), plan):
+                point = records[0].point
+                modes[point.key] = point.mode
+                if point.key not in memory:
+                    memory[point.key] = ratio(opened[1].peak_memory(), opened[0].peak_memory())
+                for turns in schedule(plan.blocks):
+                    blocks.append(block(point.key, restart, turns, opened[0], opened[1], plan.runs))
+                    noise.append(block(point.key, restart, turns, opened[0], again, plan.runs))
+    return Judged(blocks=tuple(blocks), noise_blocks=tuple(noise), modes=modes, memory_ratios=memory)
+
+
+def join(one: Judged, other: Judged) -> Judged:
+    """Two rounds of the same points together."""
+    return Judged(
+        blocks=one.blocks + other.blocks,
+        noise_blocks=one.noise_blocks + other.noise_blocks,
+        modes={**one.modes, **other.modes},
+        memory_ratios={**other.memory_ratios, **one.memory_ratios},
+    )
+
+
+def lockstep(benches: Sequence[Bench], plan: JudgePlan) -> Iterator[tuple[PointRecord, ...]]:
+    """Walk the benches together; all stand at the same point whenever this yields."""
+    walks = [bench.walk(plan.cells, plan.modes) for bench in benches]
+    while True:
+        records = [next(walk, None) for walk in walks]
+        present = [record for record in records if record is not None]
+        if not present:
+            return
+        keys = {record.point.key for record in present}
+        if len(present) != len(records) or len(keys) != 1:
+            raise WorkerError(f"the versions stop at different points of the benchmark: {sorted(keys)}")
+        yield tuple(present)
+
+
+def block(
+    point: str, restart: int, turns: str, a: Bench, b: Bench, runs: int
+) -> Block:
+    """One mirrored block: each letter of `turns` is a turn of `runs` runs."""
+    samples: dict[str, list[PassSample]] = {"A": [], "B": []}
+    for turn in turns:
+        bench = a if turn == "A" else b
+        samples[turn].extend(bench.time(runs, warmup=2).samples)
+    return Block(point=point, restart=restart, order=turns, a=tuple(samples["A"]), b=tuple(samples["B"]))
+
+
+def ratio(candidate: int, original: int) -> float:
+    """Peak bytes, candidate over original; a pass that allocates nothing in both versions is unchanged."""
+    if original <= 0:
+        return 1.0 if candidate <= 0 else float("inf")
+    return candidate / original
+
+
+def samples_csv(judged: Judged) -> str:
+    """Every raw sample: pair (candidate or noise), point, restart, order, role, run, device µs, wall µs."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(("pair", "point", "restart", "block", "order", "role", "run", "device_us", "wall_us"))
+    for pair, blocks in (("candidate", judged.blocks), ("noise", judged.noise_blocks)):
+        for number, item in enumerate(blocks):
+            for role, samples in (("original", item.a), ("candidate" if pair == "candidate" else "original2", item.b)):
+                for run, sample in enumerate(samples):
+                    times = (f"{sample.device_us:.3f}", f"{sample.wall_us:.3f}")
+                    writer.writerow((pair, item.point, item.restart, number, item.order, role, run, *times))
+    return buffer.getvalue()

@@ -1,0 +1,82 @@
+"""Runs the smoke test: the kernel's autograd functions on both trees, forward and backward, on the same seeded inputs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from liger_perf.gates import smoke
+from liger_perf.model.errors import WorkerError
+from liger_perf.model.launches import PointRecord
+from liger_perf.model.options import KernelPaths
+from liger_perf.model.protocol import Settings
+from liger_perf.model.variants import SmokeResult
+from liger_perf.ports import Bench, Lab
+
+ROWS = 67  # odd, and no multiple of a group of rows; small enough for the interpreter
+DTYPES = ("float32", "bfloat16")
+Arrays = dict[str, npt.NDArray[np.float64]]
+
+
+class SmokeTest:
+    """Holds what the original produced, so that it is run once for all variants."""
+
+    def __init__(self, lab: Lab, paths: KernelPaths, original_tree: Path) -> None:
+        self._lab = lab
+        self._paths = paths
+        self._original = original_tree
+        self._expected: dict[str, Arrays] = {}
+
+    def run(self, tree: Path, settings: Sequence[Settings]) -> SmokeResult:
+        """Every distinct answer of the settings functions is forced in turn; the shipped one (no settings) first."""
+        try:
+            if not self._expected:
+                with self._lab.open(self._original, self._paths, values=True) as bench:
+                    at_smallest_backward(bench)
+                    self._expected = {dtype: record(bench, dtype, {}) for dtype in DTYPES}
+            with self._lab.open(tree, self._paths, values=True) as bench:
+                at_smallest_backward(bench)
+                return smoke.merge([result for dtype in DTYPES for result in self._compare(bench, dtype, settings)])
+        except WorkerError as error:
+            return smoke.crashed(error.what)
+
+    def _compare(self, bench: Bench, dtype: str, settings: Sequence[Settings]) -> list[SmokeResult]:
+        results = []
+        for forced in ({}, *settings):
+            found = record(bench, dtype, forced)
+            label = f"{dtype}, {describe(forced)}"
+            results.append(smoke.compare(self._expected[dtype], found, dtype=dtype, label=label))
+        return results
+
+
+def describe(settings: Settings) -> str:
+    """Settings as one phrase."""
+    values = [f"{name}={value}" for answer in settings.values() for name, value in answer.items()]
+    return " ".join(values) if values else "as written"
+
+
+def at_smallest_backward(bench: Bench) -> PointRecord:
+    """Stop at the first point that runs backward (else at the first point): the smallest x of the script."""
+    first: PointRecord | None = None
+    for record_ in bench.walk():
+        first = first or record_
+        if record_.point.mode in ("backward", "full"):
+            return record_
+    if first is None:
+        raise WorkerError("the benchmark launched nothing of the kernel's file")
+    for record_ in bench.walk():
+        return record_
+    raise WorkerError("the benchmark launched nothing of the kernel's file when it was run again")
+
+
+def record(bench: Bench, dtype: str, settings: Settings) -> Arrays:
+    """What the functions produce at the point where the bench stands."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "arrays.npz"
+        bench.record(path, dtype=dtype, rows=ROWS, settings=settings)
+        with np.load(path) as arrays:
+            return {name: arrays[name] for name in arrays.files}
