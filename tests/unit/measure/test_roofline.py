@@ -142,6 +142,6 @@ def test_evidence_names_few_programs_spills_and_occupancy_of_this_gpu_only() -> 
     assert rows["programs of `copy`"].observation == "132 on 132 SMs = 1.0 an SM"
     assert rows["programs of `copy`"].supports.startswith("latency-bound")
     assert "64 bytes a thread spilled" in rows["registers of `copy`"].observation
-    assert rows["theoretical occupancy of `copy`"].observation == "12%, 1 programs an SM, limited by registers"
+    assert rows["theoretical occupancy of `copy`"].observation == "12 %, 1 programs an SM, limited by registers"
     assert len(rows) == 6
     assert "registers of `copy`" not in {row.signal for row in diagnose(90.0, 100.0).evidence}
