@@ -7,8 +7,8 @@ from typing import Any, assert_never
 import msgspec
 
 from liger_perf.model.final import ArchitectureCheck, FinalReport, GateResult, Outcome
-from liger_perf.model.measurements import Clock
-from liger_perf.model.variants import Decision, Variant, VariantResult
+from liger_perf.model.measurements import Clock, Comparison
+from liger_perf.model.variants import Change, Decision, Variant, VariantResult
 from liger_perf.report import comparison, judge_tables, rows, tables
 
 JSON_VERSION = 1
@@ -68,10 +68,23 @@ def _summary(report: FinalReport) -> str:
     request = report.profile.request
     text += (
         f"\n\nGain of the target (goal {request.goal.value}, scope {request.scope}): {tables.ratio(report.gain)}, "
-        f"lower bound {low}, from runs made after the selection."
+        f"lower bound {low}, from runs made after the selection.\n\n{_least_gain(report)}"
     )
     caption = f"Original against {report.winner}, whole grid, fresh runs"
     return f"{text}\n\n" + judge_tables.judge_table(report.final, report.profile.device, caption)
+
+
+def _least_gain(report: FinalReport) -> str:
+    """The points that gained least and most by device time: a mean must not hide a size that lost."""
+    device = [item for item in report.final if item.clock is Clock.DEVICE]
+    if not device:
+        return "No run was made after the selection."
+    least, most = min(device, key=lambda item: item.ratio), max(device, key=lambda item: item.ratio)
+    return f"Least: {_where_and_change(least)}, most: {_where_and_change(most)}; {len(device)} measurements."
+
+
+def _where_and_change(item: Comparison) -> str:
+    return f"{item.mode} at {rows.point_label(item.point)} {tables.change(item)} {tables.change_interval(item)}"
 
 
 def _profile(report: FinalReport) -> str:
@@ -117,7 +130,7 @@ def _changes(report: FinalReport) -> str:
     body = [(change.what, change.why) for change in _inherited_changes(report, won)]
     return "\n\n".join(
         [
-            "## Winning changes",
+            "## Winning changes" + ("" if report.outcome is Outcome.APPLIED else " (not applied)"),
             tables.table(report.profile.device, "What is changed, and why", ("Change", "Reason"), body),
             tables.fenced(report.diff, "diff"),
         ]
@@ -128,14 +141,14 @@ def _variant(report: FinalReport, name: str) -> Variant | None:
     return next((variant for variant in report.variants if variant.name == name), None)
 
 
-def _inherited_changes(report: FinalReport, won: Variant) -> list[Any]:
+def _inherited_changes(report: FinalReport, won: Variant) -> list[Change]:
     """The winner's changes after those of the variants that it builds on; a parent can be named only once."""
     chain = [won]
     seen = {won.name}
     while (parent := _variant(report, chain[0].parent)) is not None and parent.name not in seen:
         chain.insert(0, parent)
         seen.add(parent.name)
-    return [change for variant in chain for change in variant.hypothesis.changes]
+    return list(dict.fromkeys(change for variant in chain for change in variant.hypothesis.changes))
 
 
 def _rejected(report: FinalReport) -> str:
@@ -186,12 +199,3 @@ def _architectures(report: FinalReport) -> str:
 
 def _where_it_applies(check: ArchitectureCheck) -> str:
     return "the shipped values" if check.gated else "the winner"
-
-
-def worst_point(report: FinalReport) -> str:
-    """The point of the final runs that gained least, for texts that must not hide it; empty without runs."""
-    device = [item for item in report.final if item.clock is Clock.DEVICE]
-    if not device:
-        return ""
-    item = min(device, key=lambda found: found.ratio)
-    return f"{item.mode} at {rows.point_label(item.point)}: {tables.change(item)} {tables.change_interval(item)}"

@@ -30,7 +30,7 @@ def hypothesis_section(variant: Variant, device: DeviceFacts) -> str:
 
 
 def result_section(variant: Variant, result: VariantResult, *, baseline: BenchmarkRun, device: DeviceFacts) -> str:
-    """Results at every point, guardrails, verdict and learnings; to be appended to the hypothesis."""
+    """Results at every point, guardrails, verdict and learnings; see whole_notes."""
     return tables.page(
         device,
         _smoke(result),
@@ -41,6 +41,11 @@ def result_section(variant: Variant, result: VariantResult, *, baseline: Benchma
         _trials(result.trials, device),
         "## Learnings\n\n" + tables.bullets(result.learnings),
     )
+
+
+def whole_notes(hypothesis: str, result: str) -> str:
+    """The file after the runs: the hypothesis exactly as it was fixed, then the results."""
+    return f"{hypothesis}\n{result}"
 
 
 def _smoke(result: VariantResult) -> str:

@@ -7,7 +7,6 @@ import io
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from liger_perf.model.measurements import BenchmarkRow, Clock, Comparison, DeviceFacts
@@ -55,9 +54,10 @@ def _renamed(provider: str, label: str) -> str:
 def speedup_plot(comparisons: Sequence[Comparison], device: DeviceFacts) -> bytes:
     """PNG: original over candidate by point and pass, device time, with 95 % intervals. Above 1.0 is faster.
 
-    Points are evenly spaced in the order given, so sizes that double look as on a logarithmic axis.
+    Points are evenly spaced in the order of their size, so sizes that double look as on a logarithmic axis.
     """
     chosen = [item for item in comparisons if item.clock is Clock.DEVICE]
+    chosen.sort(key=lambda item: rows.place_order(item.point))
     places = list(dict.fromkeys(rows.point_label(item.point) for item in chosen))
     figure = Figure(figsize=(min(24.0, max(6.0, 0.7 * len(places) + 3)), 5.0), dpi=110, layout="constrained")
     axes = figure.add_subplot()
@@ -71,12 +71,10 @@ def speedup_plot(comparisons: Sequence[Comparison], device: DeviceFacts) -> byte
     if chosen:
         axes.legend()
     if device.simulated:
-        figure.text(
-            0.5, 0.5, "SIMULATED", fontsize=56, color="#bbbbbb", alpha=0.5, rotation=25, ha="center", va="center"
-        )
+        figure.text(0.5, 0.5, "SIMULATED", fontsize=56, color="#bbbbbb", alpha=0.5, rotation=25, ha="center")
     png = io.BytesIO()
     # Without a software version in its metadata the same data gives the same bytes.
-    FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
+    figure.savefig(png, format="png", metadata={"Software": None})
     return png.getvalue()
 
 

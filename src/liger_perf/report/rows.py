@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -73,6 +74,15 @@ def point_label(key: str) -> str:
     """The place of a point for people: "T=1024" or "T=1024, dtype=float32"."""
     name = points.parse(key)
     return f"{name.x_name}={name.x}" + (f", {name.cell.replace(',', ', ')}" if name.cell else "")
+
+
+def place_order(key: str) -> tuple[str, str, float, str]:
+    """A sort key for points: the benchmark's own configuration first, sizes by number, names as text behind."""
+    name = points.parse(key)
+    try:
+        return name.cell, name.x_name, float(name.x), ""
+    except ValueError:
+        return name.cell, name.x_name, math.inf, name.x
 
 
 def representative_x(run: BenchmarkRun) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from liger_perf.model.measurements import BenchmarkRow, Comparison, DeviceFacts
 
 UNKNOWN = "–"
+
+_NUMBER = re.compile(r"[+±-]?\d[\d.]*( ?(×|%|µs|ms|s|min|B|KB|MB))?( \([^()]*\))?")
 
 
 def banner(device: DeviceFacts) -> str:
@@ -37,7 +40,7 @@ def table(device: DeviceFacts, caption: str, header: Sequence[str], rows: Sequen
     title = f"**{'SIMULATED: ' if device.simulated else ''}{caption}**"
     if not rows:
         return f"{title}\n\nNone."
-    rules = [" ---: " if all(_numeric(row[at]) for row in rows) else " --- " for at in range(len(header))]
+    rules = [" ---: " if _numeric([row[at] for row in rows]) else " --- " for at in range(len(header))]
     lines = [_line(header), "|" + "|".join(rules) + "|", *(_line(row) for row in rows)]
     return f"{title}\n\n" + "\n".join(lines)
 
@@ -69,8 +72,9 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(flat(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
-def _numeric(cell: str) -> bool:
-    return cell == UNKNOWN or cell[:1].isdigit() or cell[:2] in ("±0", "±1") or cell[:1] in "+-±"
+def _numeric(cells: Sequence[str]) -> bool:
+    known = [cell for cell in cells if cell != UNKNOWN]
+    return bool(known) and all(_NUMBER.fullmatch(cell) for cell in known)
 
 
 def significant(value: float, digits: int = 3) -> str:
