@@ -22,6 +22,7 @@ def test_three_ways_original_optimised_and_baseline() -> None:
     }
     # The variant's run of another provider would be a second curve of the same name.
     assert sum(row["kernel_provider"] == "huggingface" for row in found) == 3
+    assert {row["kernel_provider"] for row in found} == {"liger", "huggingface", "torch_compile", "liger_optimized"}
 
 
 def test_providers_are_renamed_as_liger_does_it() -> None:
