@@ -52,8 +52,10 @@ def diagnose(
     launched = {launch.kernel for launch in record.launches}
     dots = sum(kernel.dots for kernel in kernels if kernel.name in launched)
     bottleneck = _classify(share, device_us, wall_us, dots)
-    arch = device.capability[0] * 10 + device.capability[1]
-    own = [cubin for cubin in cubins if cubin.kernel in launched and cubin.arch == arch and not cubin.error]
+    evidence = [_bandwidth(share, nbytes), _host(device_us, wall_us), _dots(dots), *_programs(record.own, device)]
+    for cubin in cubins:
+        if cubin.kernel in launched and cubin.arch == _arch(device) and not cubin.error:
+            evidence += _cubin(cubin, device)
     return PassDiagnosis(
         mode=record.point.mode,
         point=record.point.key,
@@ -63,15 +65,13 @@ def diagnose(
         share=share,
         at_roof=roofline.at_roof(share),
         bottleneck=bottleneck,
-        evidence=(
-            _bandwidth(share, nbytes),
-            _host(device_us, wall_us),
-            _dots(dots),
-            *_programs(record.own, device),
-            *(row for cubin in own for row in _cubin(cubin, device)),
-        ),
+        evidence=tuple(evidence),
         reasoning=_reasoning(bottleneck, share, device_us, wall_us),
     )
+
+
+def _arch(device: DeviceFacts) -> int:
+    return device.capability[0] * 10 + device.capability[1]
 
 
 def _classify(share: float | None, device_us: float, wall_us: float, dots: int) -> Bottleneck:
@@ -89,7 +89,7 @@ def _bandwidth(share: float | None, nbytes: int) -> EvidenceRow:
     supports = Bottleneck.MEMORY.value if share >= MEMORY_SHARE else "not memory-bound"
     if roofline.at_roof(share):
         supports += ", at the roof"
-    observation = f"{share:.0%} while moving {nbytes / 2**20:.1f} MB"
+    observation = f"{_percent(share)} while moving {nbytes / 2**20:.1f} MB"
     return EvidenceRow(signal=signal, observation=observation, supports=supports)
 
 
@@ -140,10 +140,11 @@ def _cubin(cubin: CubinFacts, device: DeviceFacts) -> list[EvidenceRow]:
     )
     if found is not None:
         low = found.share < LOW_OCCUPANCY
+        programs = f"{found.programs_per_sm} programs an SM"
         rows.append(
             EvidenceRow(
                 signal=f"theoretical occupancy of `{cubin.kernel}`",
-                observation=f"{found.share:.0%}, {found.programs_per_sm} programs an SM, limited by {found.limiter}",
+                observation=f"{_percent(found.share)}, {programs}, limited by {found.limiter}",
                 supports=f"{Bottleneck.LATENCY.value}: few warps to switch to" if low else "enough warps",
             )
         )
@@ -151,7 +152,7 @@ def _cubin(cubin: CubinFacts, device: DeviceFacts) -> list[EvidenceRow]:
 
 
 def _reasoning(bottleneck: Bottleneck, share: float | None, device_us: float, wall_us: float) -> str:
-    moved = f"The pass moves its bytes at {'an unknown share' if share is None else f'{share:.0%}'} of copy bandwidth"
+    moved = f"The pass moves its bytes at {_percent(share)} of copy bandwidth"
     match bottleneck:
         case Bottleneck.HOST:
             return (
@@ -171,3 +172,7 @@ def _reasoning(bottleneck: Bottleneck, share: float | None, device_us: float, wa
             )
         case _:
             assert_never(bottleneck)
+
+
+def _percent(share: float | None) -> str:
+    return "an unknown share" if share is None else f"{share * 100:.0f} %"

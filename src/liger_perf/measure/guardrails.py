@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import assert_never
 
-from liger_perf.measure import points
 from liger_perf.measure.scope import Scope, ScopeKind, parse_scope, require_match
+from liger_perf.model import points
 from liger_perf.model.measurements import Clock, Comparison, Verdict
 from liger_perf.model.options import Goal, Request
 from liger_perf.model.variants import GuardrailCheck

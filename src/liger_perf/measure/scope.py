@@ -9,7 +9,7 @@ from typing import assert_never
 
 import msgspec
 
-from liger_perf.measure import points
+from liger_perf.model import points
 from liger_perf.model.errors import UsageError
 
 _SIZES = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<values>[^,=\s]+(?:\s*,\s*[^,=\s]+)*)")

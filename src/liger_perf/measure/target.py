@@ -14,7 +14,7 @@ from typing import assert_never
 
 import msgspec
 
-from liger_perf.measure import points
+from liger_perf.model import points
 from liger_perf.model.errors import UsageError, WorkerError
 from liger_perf.model.measurements import BenchmarkRow
 

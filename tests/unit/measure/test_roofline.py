@@ -74,6 +74,14 @@ def kernel(
         ([launch(x=tensor(0), y=tensor(1), z=tensor(2))], 2),
         # A gradient of ones is one element, expanded.
         ([launch(x=tensor(0, stride=(0, 0)), y=tensor(1))], 1 + 2 / MATRIX),
+        # Two expanded rows far apart in one storage: neither their repetition nor what lies between is read.
+        (
+            [
+                launch(x=tensor(0, stride=(0, 1)), y=tensor(1)),
+                launch(x=tensor(0, stride=(0, 1), offset=9 * ROWS * COLUMNS), y=tensor(1)),
+            ],
+            1 + 2 / ROWS,
+        ),
         # Two halves of one storage are two tensors, a view at the same offset is not.
         ([launch(x=tensor(0), y=tensor(1)), launch(x=tensor(0, offset=ROWS * COLUMNS), y=tensor(1))], 3),
         ([launch(x=tensor(0), y=tensor(1)), launch(x=tensor(0, rows=ROWS // 2), y=tensor(1))], 2),
@@ -142,6 +150,6 @@ def test_evidence_names_few_programs_spills_and_occupancy_of_this_gpu_only() -> 
     assert rows["programs of `copy`"].observation == "132 on 132 SMs = 1.0 an SM"
     assert rows["programs of `copy`"].supports.startswith("latency-bound")
     assert "64 bytes a thread spilled" in rows["registers of `copy`"].observation
-    assert rows["theoretical occupancy of `copy`"].observation == "12%, 1 programs an SM, limited by registers"
+    assert rows["theoretical occupancy of `copy`"].observation == "12 %, 1 programs an SM, limited by registers"
     assert len(rows) == 6
     assert "registers of `copy`" not in {row.signal for row in diagnose(90.0, 100.0).evidence}

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liger_perf.measure import points
 from liger_perf.measure.scope import Scope, ScopeKind, parse_scope, require_match
+from liger_perf.model import points
 from liger_perf.model.errors import UsageError
 from liger_perf.model.launches import Cell, Point
 from measure.builders import key
