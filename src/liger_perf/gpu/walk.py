@@ -64,6 +64,7 @@ class Walker:
         self._current: Point | None = None
         self._foreign: set[str] = set()
         self.visited = 0
+        self.skipped: list[str] = []
 
     def run_benchmarks(self, cells: Sequence[Cell], harness: Any, arguments: dict[str, Any]) -> None:
         """Stand-in for the harness's loop: the same points, in the same order, for each cell."""
@@ -97,11 +98,21 @@ class Walker:
                         cell=cell,
                     )
                     self._visitor.begin(self._current)
-                    arguments["bench_test_fn"](
-                        harness.SingleBenchmarkRunInput(
-                            x=x, kernel_provider=provider, kernel_operation_mode=mode, extra_benchmark_config=config
-                        )
+                    given = harness.SingleBenchmarkRunInput(
+                        x=x, kernel_provider=provider, kernel_operation_mode=mode, extra_benchmark_config=config
                     )
+                    self._run_point(arguments["bench_test_fn"], given, self._current)
+
+    def _run_point(self, bench: Callable[[Any], object], given: object, point: Point) -> None:
+        """A point of the script must run; one that the judge's grid adds may not exist for this kernel."""
+        try:
+            bench(given)
+        except WalkEnded:
+            raise
+        except Exception as error:  # the script may refuse a width in any way: the point is left out and named
+            if not point.cell.config and not point.cell.xs:
+                raise
+            self.skipped.append(f"{point.key}: {type(error).__name__}: {str(error)[:200]}")
 
     def do_bench(
         self,
@@ -120,11 +131,11 @@ class Walker:
         return [1.0] * len(quantiles) if quantiles else 1.0
 
 
-def walk(tree: Path, script: Path, cells: Sequence[Cell], modes: Sequence[str], visitor: Visitor) -> int:
+def walk(tree: Path, script: Path, cells: Sequence[Cell], modes: Sequence[str], visitor: Visitor) -> Walker:
     """Run the script and tell the visitor of each speed point.
 
     Returns:
-        how many points were visited.
+        the walker, which knows how many points were visited and which were left out.
     """
     scripts = str(script.parent)
     if scripts not in sys.path:
@@ -150,7 +161,7 @@ def walk(tree: Path, script: Path, cells: Sequence[Cell], modes: Sequence[str], 
         harness.run_benchmarks, triton.testing.do_bench = real_run, real_bench
         sys.argv = real_argv
         os.chdir(real_cwd)
-    return walker.visited
+    return walker
 
 
 def run_benchmarks_parameters(function: Callable[..., Any]) -> dict[str, Any]:

@@ -90,11 +90,11 @@ class Worker:
     def _walk(self, command: Walk) -> None:
         self._own_only = command.own_only
         try:
-            count = walk(self._tree, self._script, command.cells, command.modes, self)
+            walker = walk(self._tree, self._script, command.cells, command.modes, self)
         except (Exception, SystemExit) as error:  # the target's code may raise anything: it is reported, not hidden
             self._channel.send(failure(error))
             return
-        self._channel.send(WalkDone(count))
+        self._channel.send(WalkDone(points=walker.visited, skipped=tuple(walker.skipped)))
 
     def begin(self, point: Point) -> None:
         """The same numbers at the same point of two trees, whatever ran before; functions are recorded from here on,

@@ -19,14 +19,16 @@ MIN_WIDTH = 256
 
 
 class GridPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the grid goes beyond the script: factors of the script's width, dtypes, and how many x values a cell has."""
+    """How far the grid goes beyond the script: factors of the script's width, dtypes, how many of the script's x values
+    a cell has, and factors of the largest x on top."""
 
     width_factors: tuple[float, ...]
     dtypes: tuple[str, ...]
     xs: int = 2
+    beyond: tuple[int, ...] = ()
 
 
-FULL = GridPlan(width_factors=(0.25, 0.5, 1, 2, 4), dtypes=("torch.bfloat16", "torch.float32"))
+FULL = GridPlan(width_factors=(0.25, 0.5, 1, 2, 4), dtypes=("torch.bfloat16", "torch.float32"), beyond=(4,))
 SMALL = GridPlan(width_factors=(0.5, 1), dtypes=("torch.bfloat16",), xs=1)
 
 
@@ -52,15 +54,21 @@ def cells(capture: Capture, file: KernelFile, plan: GridPlan) -> tuple[Cell, ...
     if not records:
         return (Cell(),)
     first = records[0]
-    xs = spread(unique(record.point.x for record in records), plan.xs)
-    found = [Cell()]
+    all_xs = unique(record.point.x for record in records)
+    xs = spread(all_xs, plan.xs)
+    if all(x.isdigit() for x in all_xs):
+        further = tuple(str(int(all_xs[-1]) * factor) for factor in plan.beyond)
+        xs += further
+    else:
+        further = ()
+    found = [Cell(), *([Cell(xs=further)] if further else [])]
     own = dict(first.point.config)
     for key in width_keys(first, file)[:1]:
         for factor in plan.width_factors:
             width = int(int(own[key]) * factor)
             if MIN_WIDTH <= width <= MAX_WIDTH:
                 found.extend(_with_dtypes({key: str(width)}, first, plan, xs, own))
-    if len(found) == 1:
+    if not any(cell.config for cell in found):
         found.extend(_with_dtypes({}, first, plan, xs, own))
     return tuple(found)
 

@@ -105,8 +105,11 @@ class PeakBytes(msgspec.Struct, frozen=True, tag=True):
     bytes: int
 
 
-class WalkDone(msgspec.Struct, frozen=True, tag=True):
+class WalkDone(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """`skipped`: points that the judge's grid adds and that the script refused, with the reason."""
+
     points: int
+    skipped: tuple[str, ...] = ()
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True, kw_only=True):

@@ -1,0 +1,255 @@
+"""One variant from hypothesis to decision: rewrite, search, write back, smoke test, full benchmark, judge, guardrails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from liger_perf import __version__
+from liger_perf.kernels.facts import KernelFile
+from liger_perf.kernels.reader import read_kernel_file
+from liger_perf.measure import guardrails
+from liger_perf.model.branches import Branch, Provenance
+from liger_perf.model.errors import WorkerError
+from liger_perf.model.measurements import BenchmarkRow, BenchmarkRun, Clock, Comparison, Verdict
+from liger_perf.model.variants import (
+    Decision,
+    GuardrailCheck,
+    SmokeResult,
+    Trial,
+    Variant,
+    VariantResult,
+)
+from liger_perf.gates import smoke
+from liger_perf.search.matrix import Measured
+from liger_perf.search.writeback import Region, Rules, choose_branches
+from liger_perf.stages.context import StageContext
+from liger_perf.stages.judging import Judged, JudgePlan, join, judge
+from liger_perf.stages.smoking import SmokeTest
+from liger_perf.stages.tuning import TuningPlan, tune
+from liger_perf.techniques.base import Knob
+from liger_perf.techniques.settings_body import write_settings
+
+EXTRA_ROUNDS = 2
+Branches = dict[str, list[Branch]]
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A rewrite that is not yet settled: the tunable source, the knobs to search, whether the rewrite acts by them."""
+
+    source: str
+    knobs: tuple[Knob, ...]
+    acts_by_knobs: bool
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """The drop-in file after the search, with the branches of its settings functions."""
+
+    source: str
+    branches: Branches
+    trials: tuple[Trial, ...]
+
+
+class Measurements(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured of a settled file."""
+
+    smoke: SmokeResult
+    rows: tuple[BenchmarkRow, ...] = ()
+    judged: Judged | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    checks: tuple[GuardrailCheck, ...] = ()
+    failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """What attempts share within one stage."""
+
+    context: StageContext
+    original_tree: Path
+    smoke_test: SmokeTest
+    tuning: TuningPlan
+    screening: JudgePlan
+
+
+def settle(bench: Bench, draft: Draft, kept: Branches) -> Settled:
+    """Search the draft's knobs and write the best settings into it.
+
+    Args:
+        kept: branches of the parent; their answers are candidates too, so that a search never forgets them.
+
+    Raises:
+        WorkerError: the search failed as a whole.
+    """
+    if not draft.knobs:
+        return Settled(source=draft.source, branches=kept, trials=())
+    context = bench.context
+    tree = context.trees.export("search")
+    try:
+        context.trees.replace(tree, context.paths.ops, draft.source)
+        known = {function: tuple(branch.values for branch in found) for function, found in kept.items()}
+        tuned = tune(
+            context.lab, tree, context.paths, draft.knobs, bench.tuning, context.device, context.progress, known=known
+        )
+    finally:
+        context.trees.remove(tree)
+    branches = branches_of(tuned.measured, read_kernel_file(draft.source))
+    return Settled(source=fill(draft.source, branches, context), branches=branches, trials=tuned.trials)
+
+
+def branches_of(measured: Sequence[Measured], file: KernelFile) -> Branches:
+    """The fewest branches for each settings function; functions with none are left out."""
+    found: Branches = {}
+    for function in dict.fromkeys(item.function for item in measured):
+        mine = [item for item in measured if item.function == function]
+        rules = rules_for(mine[0], file)
+        if rules is None:
+            continue
+        regions = [
+            Region(shape=item.shape, itemsize=item.itemsize, shipped_us=item.shipped_us, times=item.times)
+            for item in mine
+        ]
+        chosen = choose_branches(regions, rules)
+        if chosen:
+            found[function] = chosen
+    return found
+
+
+def rules_for(item: Measured, file: KernelFile) -> Rules | None:
+    """Which argument of the settings function is the width and which the rows, by the kernel's facts."""
+    kernel = file.kernel(item.kernel)
+    extents = set(kernel.extents) if kernel else set()
+    width = next((name for name in item.shape if name in extents), next(iter(item.shape), None))
+    if width is None:
+        return None
+    others = [name for name in item.shape if name != width]
+    return Rules(width=width, rows=others[0] if len(others) == 1 else "")
+
+
+def fill(source: str, branches: Branches, context: StageContext) -> str:
+    """Write each function's branches into the tunable source."""
+    provenance = Provenance(gpu=context.device.name, capability=context.device.capability, version=__version__)
+    for function, chosen in branches.items():
+        source = write_settings(source, function, chosen, provenance)
+    return source
+
+
+def measure(bench: Bench, settled: Settled) -> Measurements:
+    """Smoke test, full benchmark script, judge at the script's own points; each only if what came before passed."""
+    context = bench.context
+    tree = context.trees.export("candidate")
+    try:
+        context.trees.replace(tree, context.paths.ops, settled.source)
+        context.progress.stage("smoke test")
+        forced = [{function: branch.values} for function, found in settled.branches.items() for branch in found]
+        result = bench.smoke_test.run(tree, unique(forced))
+        if not result.passed:
+            return Measurements(smoke=result)
+        context.progress.stage("benchmark", "the repository's script, unmodified and whole")
+        run = context.lab.benchmark(tree, context.paths)
+        return judged(bench, tree, result, run)
+    except WorkerError as error:
+        return Measurements(smoke=smoke.crashed(error.what), failure=error.what)
+    finally:
+        context.trees.remove(tree)
+
+
+def judged(bench: Bench, tree: Path, result: SmokeResult, run: BenchmarkRun) -> Measurements:
+    """Judge, with more rounds where a guardrail failed only for want of samples."""
+    context = bench.context
+    trees = (bench.original_tree, tree)
+    found = judge(context.lab, trees, context.paths, bench.screening, context.progress)
+    for extra in range(1, EXTRA_ROUNDS + 1):
+        checks = guardrails.check(context.request, found.comparisons(), found.memory_ratios)
+        if not any(guardrails.more_rounds_may_help(check) for check in checks) or context.device.simulated:
+            break
+        context.progress.note(f"ambiguous: round {extra + 1}")
+        more = judge(
+            context.lab, trees, context.paths, bench.screening, context.progress,
+            first_restart=extra * bench.screening.restarts,
+        )
+        found = join(found, more)
+    comparisons = found.comparisons()
+    checks = guardrails.check(context.request, comparisons, found.memory_ratios)
+    return Measurements(smoke=result, rows=run.rows, judged=found, comparisons=comparisons, checks=checks)
+
+
+def unique(settings: Sequence[dict[str, dict[str, int]]]) -> list[dict[str, dict[str, int]]]:
+    found: dict[bytes, dict[str, dict[str, int]]] = {}
+    for item in settings:
+        found.setdefault(msgspec.json.encode(item, order="sorted"), item)
+    return list(found.values())
+
+
+def decide(bench: Bench, variant: Variant, settled: Settled, found: Measurements, seconds: float) -> VariantResult:
+    """The decision: accepted where every guardrail holds and the target's lower bound is a gain above 1 %."""
+    gain, low = (1.0, 0.0)
+    if found.comparisons and found.judged is not None:
+        gain, low = guardrails.target_gain(bench.context.request, found.comparisons, found.judged.memory_ratios)
+    decision, reason = verdict(found, gain, low)
+    memory = list(found.judged.memory_ratios.values()) if found.judged else []
+    return VariantResult(
+        name=variant.name,
+        technique=variant.technique,
+        title=variant.title,
+        parent=variant.parent,
+        smoke=found.smoke,
+        rows=found.rows,
+        comparisons=found.comparisons,
+        guardrails=found.checks,
+        target_gain=gain,
+        target_gain_low=low,
+        decision=decision,
+        reason=reason,
+        learnings=tuple(learnings(variant, settled, found, gain)),
+        trials=settled.trials,
+        device_seconds=seconds,
+        peak_memory_ratio=max(memory) if memory else None,
+    )
+
+
+def verdict(found: Measurements, gain: float, low: float) -> tuple[Decision, str]:
+    if found.failure:
+        return Decision.REJECTED, found.failure
+    if not found.smoke.passed:
+        return Decision.REJECTED, f"discarded by the smoke test: {found.smoke.reason}"
+    failed = [check for check in found.checks if not check.passed]
+    faster = [item for item in found.comparisons if item.verdict is Verdict.FASTER and item.clock is Clock.DEVICE]
+    if failed:
+        worst = failed[0]
+        return Decision.REJECTED, f"guardrail «{worst.name}» at {worst.worst_point}: {worst.explanation}"
+    if low > 1.01:
+        return Decision.ACCEPTED, f"{gain:.3f}× the target, at least {low:.3f}×, and every guardrail holds"
+    if faster:
+        return Decision.MIXED, f"{len(faster)} points faster, but the target as a whole gains {gain:.3f}× (bound {low:.3f}×)"
+    return Decision.REJECTED, f"no significant gain: {gain:.3f}× (lower bound {low:.3f}×)"
+
+
+def learnings(variant: Variant, settled: Settled, found: Measurements, gain: float) -> list[str]:
+    """What a later variant can use."""
+    lines = []
+    for function, chosen in settled.branches.items():
+        for branch in chosen:
+            lines.append(f"`{function}` answers {branch.values} where {describe(branch)}: {branch.note}")
+    failures = [trial for trial in settled.trials if trial.failure]
+    if failures:
+        lines.append(f"{len(failures)} of {len(settled.trials)} trials could not run, the first: {failures[0].failure}")
+    for item in found.comparisons:
+        if item.verdict is Verdict.SLOWER:
+            lines.append(f"slower by {item.clock} time at {item.point}: {item.ratio:.3f}×")
+    if found.comparisons:
+        lines.append(f"predicted {variant.hypothesis.predicted_gain:.2f}×, found {gain:.2f}×")
+    return lines
+
+
+def describe(branch: Branch) -> str:
+    """The branch's condition in words."""
+    parts = [f"dtype of {branch.itemsize} bytes"]
+    for name, (low, high) in branch.shape.items():
+        parts.append(f"{name} from {0 if low is None else low + 1} to {'any' if high is None else high}")
+    return ", ".join(parts)
+
+

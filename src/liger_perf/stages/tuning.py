@@ -1,0 +1,202 @@
+"""Searches the settings of a tunable file: candidates are traced, compiled ahead in parallel, then timed as whole passes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from liger_perf.model.errors import WorkerError
+from liger_perf.model.launches import Cell, Launch, PointRecord, SettingsCall
+from liger_perf.model.measurements import CubinFacts, DeviceFacts
+from liger_perf.model.options import KernelPaths
+from liger_perf.model.variants import Trial
+from liger_perf.ports import Bench, Lab, Progress
+from liger_perf.search.matrix import Measured
+from liger_perf.search.space import Axis, Candidate, Space, candidates
+from liger_perf.techniques.base import Knob
+
+SHIPPED = {"loop_stages": 1, "programs_per_sm": 1, "num_warps": 4, "num_stages": 3}
+
+
+class TuningPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is tried: candidates a point and kernel, runs a candidate; the best few are timed again in turns."""
+
+    cells: tuple[Cell, ...]
+    modes: tuple[str, ...]
+    limit: int
+    runs: int
+    finalists: int = 3
+    rounds: int = 3
+
+
+class Tuned(msgspec.Struct, frozen=True, kw_only=True):
+    measured: tuple[Measured, ...]
+    trials: tuple[Trial, ...]
+
+
+class _Job(msgspec.Struct, frozen=True, kw_only=True):
+    """Candidates of one settings function at one point, with the launches that each would make."""
+
+    call: SettingsCall
+    kernel: str
+    candidates: tuple[Candidate, ...]
+    launches: tuple[tuple[Launch, ...], ...]
+
+
+def tune(
+    lab: Lab,
+    tree: Path,
+    paths: KernelPaths,
+    knobs: Sequence[Knob],
+    plan: TuningPlan,
+    device: DeviceFacts,
+    progress: Progress,
+    *,
+    known: Mapping[str, Sequence[Candidate]] | None = None,
+) -> Tuned:
+    """Search every settings function that the knobs name, at every point that calls it.
+
+    Args:
+        known: further candidates by settings function, such as the answers of the parent's.
+
+    Raises:
+        WorkerError: the worker failed as a whole; a candidate that fails costs only itself.
+    """
+    with lab.open(tree, paths) as bench:
+        progress.stage("search", "which launches the candidates would make")
+        jobs = trace(bench, knobs, plan, known or {})
+        launches = [launch for found in jobs.values() for job in found for each in job.launches for launch in each]
+        progress.stage("search", f"compiling {len({msgspec.json.encode(launch) for launch in launches})} launches")
+        facts = compile_facts(lab, tree, paths, launches, device)
+        progress.stage("search", f"timing candidates at {len(jobs)} points")
+        measured: list[Measured] = []
+        trials: list[Trial] = []
+        for record in bench.walk(plan.cells, plan.modes):
+            for job in jobs.get(record.point.key, ()):
+                found, tried = time_job(bench, record, job, facts, device, plan)
+                measured.append(found)
+                trials.extend(tried)
+    return Tuned(measured=tuple(measured), trials=tuple(trials))
+
+
+def trace(
+    bench: Bench, knobs: Sequence[Knob], plan: TuningPlan, known: Mapping[str, Sequence[Candidate]]
+) -> dict[str, list[_Job]]:
+    """By point: the candidates of each settings function called there, and their launches."""
+    functions = {knob.function: knob.kernel for knob in knobs}
+    jobs: dict[str, list[_Job]] = {}
+    for record in bench.walk(plan.cells, plan.modes):
+        # A function that a point calls twice is searched once there.
+        for call in {call.function: call for call in record.settings_calls if call.function in functions}.values():
+            chosen = candidates(space_at(record, call.function, knobs), plan.limit)
+            chosen += tuple(further for further in known.get(call.function, ()) if further not in chosen)
+            launches = tuple(bench.trace({call.function: candidate}) for candidate in chosen)
+            job = _Job(call=call, kernel=functions[call.function], candidates=chosen, launches=launches)
+            jobs.setdefault(record.point.key, []).append(job)
+    return jobs
+
+
+def space_at(record: PointRecord, function: str, knobs: Sequence[Knob]) -> Space:
+    """The knobs of a function as axes, with the value that is shipped at this point."""
+    mine = [knob for knob in knobs if knob.function == function]
+    kernel = mine[0].kernel
+    launch = next((launch for launch in record.own if launch.kernel == kernel), None)
+    axes = tuple(Axis(name=knob.name, values=knob.values, shipped=shipped(launch, knob)) for knob in mine)
+    return Space(function=function, kernel=kernel, axes=axes)
+
+
+def shipped(launch: Launch | None, knob: Knob) -> int:
+    """The value of a knob in the launch as shipped; Triton's default where the launch does not say."""
+    value = None if launch is None else (launch.options.get(knob.name) or launch.value(knob.constexpr or knob.name))
+    return value if isinstance(value, int) else SHIPPED.get(knob.name, 1)
+
+
+def compile_facts(
+    lab: Lab, tree: Path, paths: KernelPaths, launches: Sequence[Launch], device: DeviceFacts
+) -> dict[bytes, CubinFacts]:
+    own = [launch for launch in launches if launch.own]
+    arch = device.capability[0] * 10 + device.capability[1]
+    facts = lab.compile(tree, paths, own, arch)
+    return {msgspec.json.encode(launch): fact for launch, fact in zip(own, facts, strict=True)}
+
+
+def refused(launches: Sequence[Launch], facts: dict[bytes, CubinFacts], device: DeviceFacts) -> str:
+    """Why a candidate cannot be launched; empty where it can."""
+    for fact in (facts[msgspec.json.encode(launch)] for launch in launches if launch.own):
+        if fact.error:
+            return f"does not compile: {fact.error}"
+        if fact.shared_bytes > device.shared_memory_bytes:
+            return f"needs {fact.shared_bytes} B of shared memory, the device allows {device.shared_memory_bytes} B"
+    return ""
+
+
+def identity(launches: Sequence[Launch], facts: dict[bytes, CubinFacts]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Equal for candidates with the same machine code on the same grid: they need not be timed twice."""
+    return tuple((facts[msgspec.json.encode(launch)].digest, launch.grid) for launch in launches if launch.own)
+
+
+def time_job(
+    bench: Bench,
+    record: PointRecord,
+    job: _Job,
+    facts: dict[bytes, CubinFacts],
+    device: DeviceFacts,
+    plan: TuningPlan,
+) -> tuple[Measured, list[Trial]]:
+    """Time the candidates one after another, then the best few in turns with the shipped configuration."""
+    point, function = record.point.key, job.call.function
+    times: dict[int, float] = {}
+    trials: list[Trial] = []
+    known: dict[object, int] = {}
+    aliases: dict[int, int] = {}
+    for index, (candidate, launches) in enumerate(zip(job.candidates, job.launches, strict=True)):
+        failure = refused(launches, facts, device)
+        same = known.setdefault(identity(launches, facts), index) if not failure else index
+        if same != index:
+            aliases[index] = same  # the same machine code under another name is not timed twice
+            continue
+        settings = {function: candidate}
+        if not failure:
+            try:
+                times[index] = _median_us(bench, settings, plan.runs)
+            except WorkerError as error:
+                failure = error.what
+        trials.append(Trial(point=point, settings=settings, device_us=times.get(index), failure=failure))
+    final = rerank(bench, function, job.candidates, times, plan)
+    final.update({index: final[same] for index, same in aliases.items() if same in final})
+    found = Measured(
+        function=function,
+        kernel=job.kernel,
+        point=point,
+        shape=job.call.shape,
+        itemsize=job.call.itemsize,
+        shipped_us=final[0],
+        times=tuple((job.candidates[index], us) for index, us in final.items() if index != 0),
+    )
+    return found, trials
+
+
+def rerank(
+    bench: Bench, function: str, chosen: Sequence[Candidate], times: dict[int, float], plan: TuningPlan
+) -> dict[int, float]:
+    """Times again the best few in turns with the shipped one: a drift of the clocks hits all alike.
+
+    The others' times are scaled to the shipped one's new time. Raises WorkerError where the shipped one does not run.
+    """
+    if 0 not in times:
+        raise WorkerError("the shipped configuration could not be timed in the tunable file")
+    best = sorted((index for index in times if index != 0), key=lambda index: times[index])[: plan.finalists]
+    again: dict[int, list[float]] = {index: [] for index in (0, *best)}
+    for _ in range(plan.rounds):
+        for index in again:
+            again[index].append(_median_us(bench, {function: chosen[index]}, plan.runs))
+    fresh = {index: statistics.median(values) for index, values in again.items()}
+    scale = fresh[0] / times[0]
+    return {index: fresh.get(index, us * scale) for index, us in times.items()}
+
+
+def _median_us(bench: Bench, settings: dict[str, Candidate], runs: int) -> float:
+    return statistics.median(sample.device_us for sample in bench.time(runs, settings).samples)
