@@ -50,7 +50,11 @@ class Source:
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end of a node in bytes, without the whitespace and comments around it."""
         span = self._spans[node]
-        return span.start, span.start + span.length
+        start, end = span.start, span.start + span.length
+        if isinstance(node, cst.Param):  # libcst gives its name only
+            for part in (node.annotation, node.default):
+                end = max(end, self.span(part)[1]) if part is not None else end
+        return start, end
 
     def get(self, node: cst.CSTNode) -> str:
         """A node's own text."""
