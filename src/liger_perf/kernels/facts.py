@@ -23,11 +23,13 @@ class JitKernel(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         params: all parameters in order; constexprs: those annotated tl.constexpr.
-        extents: runtime scalar parameters that bound elements: compared with a tl.arange-derived value ("columns").
+        extents: scalar parameters that bound elements: compared with a tl.arange-derived value ("columns").
         row_extents: runtime scalar parameters that bound rows: in min(…), a range(…) bound, or a row mask.
         covering_blocks: constexprs whose tl.arange must cover an extent (whole row a program).
         free_blocks: constexprs that are the step of a loop: any value gives equal results.
-        programs_axis_rows: True where a program handles one row or a block of rows by program_id(0).
+        main_inputs: pointers of which every program, or turn of a loop, loads whole rows of its own, in order.
+        transcendentals: calls of exp, exp2, log and log2.
+        counts_programs: whether it reads tl.num_programs, so that any grid gives equal results.
     """
 
     name: str
@@ -47,11 +49,17 @@ class JitKernel(msgspec.Struct, frozen=True, kw_only=True):
     precision_ops: tuple[str, ...]
     docstring: str
     autotuned: bool
+    main_inputs: tuple[str, ...] = ()
+    transcendentals: int = 0
+    counts_programs: bool = False
     line: int
 
 
 class LaunchSite(msgspec.Struct, frozen=True, kw_only=True):
-    """A `kernel[grid](…)` in a host function. Expressions are source text; `arguments` maps parameter → expression."""
+    """A `kernel[grid](…)` in a host function. Expressions are source text; `arguments` maps parameter → expression.
+
+    Of a kernel from another file only the keywords are known.
+    """
 
     kernel: str
     function: str
@@ -64,16 +72,21 @@ class LaunchSite(msgspec.Struct, frozen=True, kw_only=True):
 
 class PartialSum(msgspec.Struct, frozen=True, kw_only=True):
     """Host code that launches one program per SM and sums partial results: `programs` is the variable that is the grid,
-    the leading extent of `buffers` and the divisor of the rows per program."""
+    the leading extent of `buffers` and the divisor of the rows per program, which is the variable `rows`."""
 
     function: str
     kernel: str
     programs: str
     buffers: tuple[str, ...]
+    rows: str
 
 
 class KernelFile(msgspec.Struct, frozen=True, kw_only=True):
-    """All facts of one ops file."""
+    """All facts of one ops file.
+
+    `in_place` holds "kernel.parameter" for what a kernel both loads and stores, and "dX = dY" where the host function
+    lets an output share an input's memory.
+    """
 
     kernels: tuple[JitKernel, ...]
     launches: tuple[LaunchSite, ...]
