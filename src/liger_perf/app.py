@@ -7,7 +7,7 @@ import platform
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from liger_perf import __version__
@@ -39,19 +39,12 @@ def real_wiring() -> Wiring:
     """The parts that measure. Imported when first needed, so that `--help` and `status` start at once."""
 
     def lab(kind: DeviceKind, state: Path) -> Lab:
-        from liger_perf.adapters.lab import ProcessLab
-
-        return ProcessLab(kind, state)
+        made: Lab = import_module("liger_perf.adapters.lab").ProcessLab(kind, state)
+        return made
 
     def runners() -> Runners:
-        from liger_perf.report import final
-        from liger_perf.stages import finalize, optimize, profile
-
-        return Runners(
-            profile=profile.run_profile,
-            optimize=optimize.run_optimize,
-            finalize=partial(finalize.run_finalize, final.render),
-        )
+        made: Runners = import_module("liger_perf.stages.runners").runners()
+        return made
 
     return Wiring(lab=lab, runners=runners)
 

@@ -9,6 +9,7 @@ import msgspec
 
 from liger_perf.kernels.layout import kernel_paths, list_kernels, near_names
 from liger_perf.measure.scope import parse_scope
+from liger_perf.measure.target import parse_target
 from liger_perf.model.errors import PreflightError, WorkerError
 from liger_perf.model.measurements import DeviceFacts
 from liger_perf.model.options import KernelPaths, Request
@@ -41,6 +42,8 @@ def check_request(request: Request) -> None:
         UsageError: one cannot be read.
     """
     parse_scope(request.scope)
+    if request.target:
+        parse_target(request.target)
 
 
 def check_files(files: Collection[str], kernel: str, exists: Callable[[str], bool]) -> KernelPaths:
