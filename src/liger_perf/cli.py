@@ -254,7 +254,7 @@ def call(arguments: Sequence[str], wiring: Wiring) -> int:
         return EXIT_INTERRUPTED
     except Exception as error:
         if callable(message := getattr(error, "format_message", None)):
-            new_terminal().error(UsageError(message(), todo="see `liger-perf --help`"))
+            new_terminal().error(UsageError(message().replace("Value error, ", ""), todo="see `liger-perf --help`"))
             return UsageError.exit_code
         new_terminal().error(_defect(error))
         return EXIT_FAILED

@@ -13,12 +13,20 @@ from liger_perf.model.errors import UsageError
 from liger_perf.model.options import DeviceKind, Goal, TargetGpu
 
 VARIANT = re.compile(r"v[1-9]\d*")
+MAX_VARIANTS = 64
 
 
 class DeviceChoice(StrEnum):
     AUTO = "auto"
     CUDA = "cuda"
     SIMULATED = "simulated"
+
+
+def _count(value: object) -> int:
+    text = str(value)  # the default comes as a number
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_VARIANTS:
+        return int(text)
+    raise typer.BadParameter(f"read {text!r}, allowed: a whole number from 1 to {MAX_VARIANTS}")
 
 
 Kernel = Annotated[str, typer.Argument(help="Name of the kernel's file in src/liger_kernel/ops, e.g. rms_norm.")]
@@ -34,7 +42,9 @@ State = Annotated[
 GoalOption = Annotated[Goal, typer.Option("--goal", help="What to improve; the rest is guarded.")]
 Scope = Annotated[str, typer.Option("--scope", help="general, forward, backward, or <x name>=<value>[,<value>…].")]
 Gpu = Annotated[TargetGpu, typer.Option("--gpu", help="Architecture to aim at.")]
-Variants = Annotated[int, typer.Option("--variants", min=1, max=64, help="How many variants to try at most.")]
+Variants = Annotated[
+    int, typer.Option("--variants", parser=_count, metavar="N", help="How many variants to try at most.")
+]
 Target = Annotated[
     str, typer.Option("--target", help='Stop early when met: "forward under 0.3ms at hidden_size=4096".')
 ]

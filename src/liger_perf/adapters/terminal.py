@@ -72,7 +72,7 @@ class Terminal:
 def error_lines(error: LigerPerfError) -> list[str]:
     """The lines of an error's block. Where there is neither place nor detail it is one line."""
     if not error.where and not error.details:
-        return [f"{error.what.rstrip('.')}: {error.todo}" if error.todo else error.what]
+        return [f"{error.what.rstrip('.')} — {error.todo}" if error.todo else error.what]
     lines = [error.what]
     if error.where:
         lines.append(f"where: {error.where}")
