@@ -39,8 +39,9 @@ def real_wiring() -> Wiring:
     """The parts that measure. Imported when first needed, so that `--help` and `status` start at once."""
 
     def lab(kind: DeviceKind, state: Path) -> Lab:
-        made: Lab = import_module("liger_perf.adapters.lab").ProcessLab(kind, state)
-        return made
+        from liger_perf.adapters.lab import ProcessLab
+
+        return ProcessLab(kind, state)
 
     def runners() -> Runners:
         made: Runners = import_module("liger_perf.stages.runners").runners()
@@ -133,6 +134,8 @@ class App:
 
     def _begin(self, store: SessionStore, request: Request, repository: Path, paths: KernelPaths) -> None:
         self._terminal.stage("preflight", f"{request.kernel}, {request.device} device")
+        if request.device is DeviceKind.SIMULATED:
+            self._terminal.warn("SIMULATED device: times are predictions of a model, no evidence about a real GPU")
         base = store.folder / "base"
         export(repository, base)
         lab = self._wiring.lab(request.device, store.folder / "lab")

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -16,7 +16,8 @@ import typer
 from liger_perf import __version__
 from liger_perf.adapters import terminal as texts
 from liger_perf.adapters.probe import has_nvidia_device
-from liger_perf.app import App, Wiring, new_terminal, real_wiring
+from liger_perf.app import Wiring, new_terminal, real_wiring
+from liger_perf.cli_call import Call
 from liger_perf.cli_options import (
     Device,
     DeviceChoice,
@@ -38,7 +39,6 @@ from liger_perf.session.entries import Stage
 from liger_perf.session.machine import AwaitApproval, RunFinalize, RunOptimize, next_step
 from liger_perf.session.status import session_text
 from liger_perf.settings import state_directory
-from liger_perf.stages.pipeline import End
 
 EPILOG = (
     "Begin with: liger-perf list --repo DIR, then liger-perf run rms_norm --repo DIR. "
@@ -149,14 +149,14 @@ class _Commands:
         session, choice = split_names(names)
         if choice and not approve:
             raise UsageError(f"{choice} was named, but not --approve", todo=f"liger-perf resume --approve {choice}")
-        with _Call(self._wiring, state) as call:
+        with Call(self._wiring, state) as call:
             name = session or call.app.sessions.latest_open()
             call.drive(lambda: call.app.resume(name, approve=call.app.approval(name, choice) if approve else None))
 
     def approve(self, names: Names = None, state: State = None) -> None:
         """Record the approval of what a session waits for; `resume` then goes on."""
         session, choice = split_names(names)
-        with _Call(self._wiring, state) as call:
+        with Call(self._wiring, state) as call:
             name = session or call.app.sessions.latest_open()
             call.app.approve(name, choice)
             call.terminal.say(texts.stopped_text(name, "resume", call.state_option))
@@ -165,7 +165,7 @@ class _Commands:
         self, session: Annotated[str, typer.Argument(help="One session; without it, all.")] = "", state: State = None
     ) -> None:
         """Show where sessions stand and how to go on."""
-        with _Call(self._wiring, state) as call:
+        with Call(self._wiring, state) as call:
             names = [session] if session else call.app.sessions.names()
             for name in names:
                 try:
@@ -181,17 +181,17 @@ class _Commands:
 
     def list_kernels(self, repo: Repo = Path("."), state: State = None) -> None:
         """List the kernels of a repository that can be optimised: those with kernel, benchmark and test."""
-        with _Call(self._wiring, state) as call:
+        with Call(self._wiring, state) as call:
             for kernel in call.app.kernels(repo):
                 call.terminal.say(kernel)
 
     def _start(self, request: Request, repo: Path, state: Path | None, until: Stage | None = None) -> None:
-        with _Call(self._wiring, state) as call:
+        with Call(self._wiring, state) as call:
             call.drive(lambda: call.app.start(request, repo, until))
 
     def _go_on(self, names: list[str] | None, state: Path | None, stage: Stage) -> None:
         session, choice = split_names(names)
-        with _Call(self._wiring, state) as call:
+        with Call(self._wiring, state) as call:
             name = session or call.app.sessions.latest_open()
             step = next_step(call.app.sessions.read(name))
             before = Stage.PROFILE if stage is Stage.OPTIMIZE else Stage.OPTIMIZE
@@ -201,40 +201,6 @@ class _Commands:
                 raise UsageError(f"session {name} is not ready for {stage}", todo=f"see `liger-perf status {name}`")
             approve = call.app.approval(name, choice) if waits or choice else None
             call.drive(lambda: call.app.resume(name, until=stage, approve=approve))
-
-
-class _Call:
-    """One command at work: the app, the terminal, and what to say at its end."""
-
-    def __init__(self, wiring: Wiring, state: Path | None) -> None:
-        self.state_option = f" --state {state}" if state is not None else ""
-        self.terminal = new_terminal()
-        self.app = App(wiring, state_directory(state, os.environ), self.terminal)
-
-    def __enter__(self) -> _Call:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, KeyboardInterrupt):
-            self.terminal.warn(texts.interrupted_text(self.app.current, self.state_option))
-            raise typer.Exit(EXIT_INTERRUPTED) from None
-        if isinstance(error, LigerPerfError) and self.app.current and error.exit_code == EXIT_FAILED:
-            error.todo = error.todo or texts.stopped_text(self.app.current, "resume", self.state_option)
-
-    def drive(self, work: Callable[[], End]) -> None:
-        """Do the work and say what comes next."""
-        end = work()
-        name = self.app.current
-        session, root = self.app.sessions.read(name), self.app.sessions.workspace(name)
-        step = next_step(session)
-        if end in (End.WAITING, End.DECLINED) and isinstance(step, AwaitApproval):
-            text = texts.waiting_text if end is End.WAITING else texts.declined_text
-            self.terminal.say(text(name, step.stage, self.state_option))
-        elif end is End.STOPPED:
-            following = "optimize" if session.outcome(Stage.OPTIMIZE) is None else "finalize"
-            self.terminal.say(texts.stopped_text(name, following, self.state_option))
-        elif end is End.DONE and (patch := root / f"{session.started.request.kernel}.patch").is_file():
-            self.terminal.say(texts.patch_text(str(patch), session.started.repository))
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

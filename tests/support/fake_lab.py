@@ -74,7 +74,12 @@ class FakeBench:
     def peak_memory(self) -> int:
         return 1
 
-    def record(self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0) -> tuple[str, ...]:
+    def trace(self, settings: Settings | None = None) -> tuple[Launch, ...]:
+        return ()
+
+    def record(
+        self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0, settings: Settings | None = None
+    ) -> tuple[str, ...]:
         return ()
 
 
@@ -111,7 +116,7 @@ class FakeLab:
         return BenchmarkRun(rows=ROWS, seconds=1.0, own_providers=("liger",))
 
     @contextmanager
-    def open(self, tree: Path, paths: KernelPaths, *, seed: int = 0) -> Iterator[Bench]:
+    def open(self, tree: Path, paths: KernelPaths, *, seed: int = 0, values: bool = False) -> Iterator[Bench]:
         yield FakeBench(self.records, self.crash)
 
     def compile(self, tree: Path, paths: KernelPaths, launches: Sequence[Launch], arch: int) -> list[CubinFacts]:

@@ -9,12 +9,14 @@ from pathlib import Path
 from liger_perf.app import Wiring
 from liger_perf.measure.benchmark import write_rows
 from liger_perf.model.final import FinalReport, Outcome
+from liger_perf.model.measurements import BenchmarkRun
 from liger_perf.model.options import DeviceKind
+from liger_perf.model.profile import ProfileResult
 from liger_perf.model.variants import Decision, SmokeResult, StopReason, VariantResult
 from liger_perf.ports import Lab
 from liger_perf.stages import workspace as names
 from liger_perf.stages.context import StageContext, StageOutcome
-from liger_perf.stages.finalize import FinalPages, run_finalize
+from liger_perf.stages.finalize import run_finalize
 from liger_perf.stages.pipeline import Runners
 from support.fake_lab import ROWS, FakeLab, row
 
@@ -80,32 +82,31 @@ class FakeStages:
 
     def finalize(self, variant: str, context: StageContext) -> StageOutcome:
         self._step("finalize")
-        return run_finalize(pages(), variant, context)
+        return run_finalize(assemble, variant, context)
 
 
-def pages() -> FinalPages:
-    def assemble(context: StageContext, winner: str) -> FinalReport:
-        return FinalReport(
-            profile=None,  # type: ignore[arg-type]  # the fake pages do not show it
-            outcome=Outcome.NO_WINNER,
-            reason="",
-            variants=(),
-            results=context.earlier,
-            stop=StopReason.NOTHING_LEFT,
-            winner=winner,
-        )
-
-    def markdown(report: FinalReport) -> str:
-        gates = "".join(f"- {gate.name}: {gate.passed} {gate.detail}\n" for gate in report.gates)
-        return f"# {report.outcome}: {report.reason}\n{gates}{[plot.path for plot in report.plots]}\n" + "".join(
-            f"{line}\n" for line in report.recommendations
-        )
-
-    return FinalPages(
-        assemble=assemble,
-        markdown=markdown,
-        data=lambda report: f'{{"outcome": "{report.outcome}"}}\n',
-        summary=lambda report: f"{report.outcome} {report.reason}",
+def assemble(context: StageContext, winner: str) -> FinalReport:
+    profile = ProfileResult(
+        request=context.request,
+        paths=context.paths,
+        tier=1,
+        tier_description="a row a program",
+        device=context.device,
+        gpu_matches=True,
+        baseline=BenchmarkRun(rows=ROWS, seconds=1.0, own_providers=("liger",)),
+        diagnoses=(),
+        launches=(),
+        configuration=(),
+        strategy=(),
+    )
+    return FinalReport(
+        profile=profile,
+        outcome=Outcome.NO_WINNER,
+        reason="no variant was accepted",
+        variants=(),
+        results=context.earlier,
+        stop=StopReason.NOTHING_LEFT,
+        winner=winner,
     )
 
 

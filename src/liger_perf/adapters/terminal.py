@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -137,4 +138,6 @@ def interrupted_text(session: str, state_option: str) -> str:
 
 def patch_text(patch: str, repository: str) -> str:
     """How to take the result over."""
-    return f"the checkout is unchanged; to apply the winner: git -C {repository} apply {patch}"
+    return (
+        f"the checkout is unchanged; to apply the winner: git -C {shlex.quote(repository)} apply {shlex.quote(patch)}"
+    )

@@ -6,14 +6,14 @@ The checkout is not written to. «Applied» means that the patch was made: after
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import msgspec
 
-from liger_perf.measure.benchmark import parse_rows
 from liger_perf.model.errors import LigerPerfError, StageError
-from liger_perf.model.final import FinalReport, GateResult, Outcome
+from liger_perf.model.final import FinalReport, GateResult, Outcome, Plot
 from liger_perf.model.variants import VariantResult
+from liger_perf.report.final import final_json, final_markdown
+from liger_perf.report.plots import speedup_plot
 from liger_perf.stages import workspace as names
 from liger_perf.stages.context import StageContext, StageOutcome
 from liger_perf.stages.patch import make_patch
@@ -22,45 +22,34 @@ from liger_perf.stages.style import StyleOutcome, check_style
 from liger_perf.stages.testing import TestOutcome, run_tests
 
 replace = msgspec.structs.replace
+SPEEDUP = Plot(path="plots/speedup.png", title="original over optimized, judged on the whole grid")
 
 
-@dataclass(frozen=True, kw_only=True)
-class FinalPages:
-    """What the stage needs of its neighbours.
-
-    Attributes:
-        assemble: (context, winner's name) → what the earlier stages found: profile, variants, stop, final comparisons.
-        markdown, data: the report as `report.md` and `report.json`.
-        summary: the report in a few lines, for the terminal.
-    """
-
-    assemble: Callable[[StageContext, str], FinalReport]
-    markdown: Callable[[FinalReport], str]
-    data: Callable[[FinalReport], str]
-    summary: Callable[[FinalReport], str]
+Assemble = Callable[[StageContext, str], FinalReport]
+"""(context, winner's name) → what the earlier stages found: profile, variants, stop, comparisons on the whole grid."""
 
 
-def run_finalize(pages: FinalPages, variant: str, context: StageContext) -> StageOutcome:
+def run_finalize(assemble: Assemble, variant: str, context: StageContext) -> StageOutcome:
     """Finalize a session with the chosen variant; an empty name reports that none won.
 
     Raises:
         StageError: the full tests failed (hard gate). The REVERTED report was written, there is no patch.
         LigerPerfError: the variant is unknown, or a process failed.
     """
-    report = pages.assemble(context, variant)
+    report = assemble(context, variant)
     if not variant:
-        return _finish(pages, context, replace(report, outcome=Outcome.NO_WINNER))
+        return _finish(context, replace(report, outcome=Outcome.NO_WINNER))
     result = _result(context, variant)
     source = names.without_head(context.workspace.read(names.variant_source(context.paths.kernel, variant)).decode())
     judged = _judge(context, result, source)
     report = replace(report, gates=judged.gates)
     if not judged.tests.ok:
-        return _revert(pages, context, report, judged.tests)
+        return _revert(context, report, judged.tests)
     diff = make_patch(context.paths.ops, context.original, judged.source)
     if not diff:
         raise StageError(f"{variant} does not differ from the original", where=context.paths.ops)
     context.progress.note("plots")
-    plots = _plots(context, result)
+    plots = _plots(context, report, result)
     patch = names.patch(context.paths.kernel)
     context.workspace.write(patch, diff)
     done = replace(
@@ -71,7 +60,7 @@ def run_finalize(pages: FinalPages, variant: str, context: StageContext) -> Stag
         plots=plots.pictures,
         recommendations=(*report.recommendations, *(f"plot missing: {why}" for why in plots.missing)),
     )
-    return _finish(pages, context, done)
+    return _finish(context, done)
 
 
 class _Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,15 +86,15 @@ def _judge(context: StageContext, result: VariantResult, source: str) -> _Judged
     return _Judged(gates=(_smoke_gate(result), _test_gate(tests), checked), tests=tests, source=style.source)
 
 
-def _finish(pages: FinalPages, context: StageContext, report: FinalReport) -> StageOutcome:
-    context.workspace.write(names.REPORT_PAGE, pages.markdown(report))
-    context.workspace.write(names.REPORT_DATA, pages.data(report))
-    return StageOutcome(summary=pages.summary(report), page=names.REPORT_PAGE, winner=report.winner)
+def _finish(context: StageContext, report: FinalReport) -> StageOutcome:
+    context.workspace.write(names.REPORT_PAGE, final_markdown(report))
+    context.workspace.write(names.REPORT_DATA, final_json(report))
+    return StageOutcome(summary=summary_text(report), page=names.REPORT_PAGE, winner=report.winner)
 
 
-def _revert(pages: FinalPages, context: StageContext, report: FinalReport, tests: TestOutcome) -> StageOutcome:
+def _revert(context: StageContext, report: FinalReport, tests: TestOutcome) -> StageOutcome:
     reason = f"the full tests failed ({tests.counts}); the winner is not applied"
-    _finish(pages, context, replace(report, outcome=Outcome.REVERTED, reason=reason, diff=""))
+    _finish(context, replace(report, outcome=Outcome.REVERTED, reason=reason, diff=""))
     raise StageError(
         reason,
         where=tests.command,
@@ -140,13 +129,26 @@ def _style(context: StageContext, source: str) -> StyleOutcome:
         context.trees.remove(tree)
 
 
-def _plots(context: StageContext, result: VariantResult) -> Plots:
-    baseline = parse_rows(context.workspace.read(names.BASELINE_ROWS).decode())
+def _plots(context: StageContext, report: FinalReport, result: VariantResult) -> Plots:
     tree = context.trees.export("plots")
     try:
-        return draw(context.lab, tree, context.workspace, baseline, result.rows)
+        plots = draw(context.lab, tree, context.workspace, report.profile.baseline, result.rows)
     finally:
         context.trees.remove(tree)
+    if not report.final:
+        return plots
+    context.workspace.write(SPEEDUP.path, speedup_plot(report.final, context.device))
+    return Plots(pictures=(*plots.pictures, SPEEDUP), missing=plots.missing)
+
+
+def summary_text(report: FinalReport) -> str:
+    """The report in a few lines, for the last checkpoint."""
+    lines = [f"{report.outcome}: {report.reason}"]
+    if report.winner:
+        lines.append(f"gain of the target {report.gain:.3f}×, lower bound {report.gain_low:.3f}×")
+    states = {True: "passed", False: "FAILED", None: "not run"}
+    lines += [f"{gate.name}: {states[gate.passed]}, {gate.detail}" for gate in report.gates]
+    return "\n".join(lines)
 
 
 def _smoke_gate(result: VariantResult) -> GateResult:

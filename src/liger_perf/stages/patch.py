@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 
 from liger_perf.model.errors import StageError
+from liger_perf.report.pull_request import one_file_patch_ok, unified_diff
 
 NO_NEWLINE = "\\ No newline at end of file\n"
 _HUNK = re.compile(r"@@ -(?P<start>\d+)(?:,(?P<count>\d+))? \+\d+(?:,\d+)? @@")
@@ -24,10 +24,10 @@ def make_patch(path: str, before: str, after: str) -> str:
         ast.parse(after)
     except SyntaxError as error:
         raise StageError("the winner's file is no valid Python", where=f"{path}: {error}") from error
-    lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
-    text = f"diff --git a/{path} b/{path}\n" + "".join(
-        line if line.endswith("\n") else f"{line}\n{NO_NEWLINE}" for line in lines
-    )
+    text = unified_diff(path, before, after)
+    reason = one_file_patch_ok(text, path)
+    if reason is not None:
+        raise StageError(f"the patch cannot be handed over: {reason}", where=path)
     if apply_patch(text, path, before) != after:
         raise StageError("the patch does not lead from the original to the winner", where=path)
     return text
@@ -39,14 +39,14 @@ def apply_patch(patch: str, path: str, before: str) -> str:
     Raises:
         StageError: the patch touches another file, or does not fit.
     """
-    head = [f"diff --git a/{path} b/{path}\n", f"--- a/{path}\n", f"+++ b/{path}\n"]
+    reason = one_file_patch_ok(patch, path)
+    if reason is not None:
+        raise StageError("a patch must touch the kernel's file and nothing else", where=path, details=reason)
     lines = _lines(patch)
-    if lines[:3] != head or any(line.startswith("diff --git ") for line in lines[1:]):
-        raise StageError("a patch must touch the kernel's file and nothing else", where=path)
     old = _lines(before)
     result: list[str] = []
     position = 0
-    index = 3
+    index = next(at for at, line in enumerate(lines) if line.startswith("@@ "))
     while index < len(lines):
         if lines[index] == NO_NEWLINE:
             index += 1

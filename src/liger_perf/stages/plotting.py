@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from liger_perf.measure.benchmark import write_rows
 from liger_perf.model.errors import WorkerError
 from liger_perf.model.final import Plot
-from liger_perf.model.measurements import BenchmarkRow
+from liger_perf.model.measurements import BenchmarkRow, BenchmarkRun
 from liger_perf.ports import Lab, Workspace
+from liger_perf.report.plots import three_way_csv
 
 SCRIPT = "benchmark/benchmarks_visualizer.py"
 PICTURES = "benchmark/visualizations"
@@ -38,16 +38,7 @@ class _Series(msgspec.Struct, frozen=True):
     sweep: str
 
 
-def three_way_rows(baseline: Sequence[BenchmarkRow], winner: Sequence[BenchmarkRow]) -> tuple[BenchmarkRow, ...]:
-    """The baseline's rows, and the winner's own under «… optimized». Other providers are taken from the baseline."""
-    own = [row for row in winner if row.kernel_provider.startswith("liger")] or list(winner)
-    renamed = (msgspec.structs.replace(row, kernel_provider=f"{row.kernel_provider} optimized") for row in own)
-    return (*baseline, *renamed)
-
-
-def draw(
-    lab: Lab, tree: Path, workspace: Workspace, baseline: Sequence[BenchmarkRow], winner: Sequence[BenchmarkRow]
-) -> Plots:
+def draw(lab: Lab, tree: Path, workspace: Workspace, baseline: BenchmarkRun, winner: Sequence[BenchmarkRow]) -> Plots:
     """Draw each metric and pass that was measured; the pictures are copied into the workspace's `plots/`.
 
     A plot that cannot be drawn is no failure of the winner: it is named with the reason.
@@ -55,9 +46,9 @@ def draw(
     script = tree / SCRIPT
     if not script.is_file():
         return Plots(pictures=(), missing=(f"the repository has no {SCRIPT}",))
-    rows = three_way_rows(baseline, winner)
+    rows = baseline.rows
     data = tree / DATA
-    data.write_text(write_rows(rows), newline="")
+    data.write_text(three_way_csv(rows, winner, baseline.own_providers), newline="")
     sweeps = "--sweep-mode" in script.read_text(errors="replace")
     pictures: list[Plot] = []
     missing: list[str] = []

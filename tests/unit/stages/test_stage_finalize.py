@@ -6,11 +6,10 @@ import pytest
 
 from liger_perf.adapters.sessions import Sessions
 from liger_perf.cli import call
-from liger_perf.stages.plotting import three_way_rows
 from liger_perf.stages.style import check_style
 from liger_perf.stages.testing import run_tests
 from liger_perf.stages.workspace import with_head, without_head
-from support.fake_lab import ROWS, FakeLab, row
+from support.fake_lab import FakeLab
 from support.fake_stages import FakeStages, wiring
 from support.repository import make_repository
 
@@ -51,7 +50,7 @@ def test_style_fix_enters_the_patch_and_is_tested_again(tmp_path: Path, reposito
 
 def test_missing_ruff_is_told(tmp_path: Path, repository: Path) -> None:
     text = finalize(tmp_path, repository, FakeLab(tools=frozenset({"make"})), "x * 1.0")
-    assert "style: None not run: ruff is not installed" in text
+    assert "ruff is not installed" in text
 
 
 def test_dirty_repository_is_not_the_winners_fault(repository: Path) -> None:
@@ -63,16 +62,6 @@ def test_dirty_repository_is_not_the_winners_fault(repository: Path) -> None:
 def test_missing_plots_are_told_and_do_not_fail(tmp_path: Path, repository: Path) -> None:
     text = finalize(tmp_path, repository, FakeLab(plots=False), "x * 1.0")
     assert "plot missing: speed, forward, token_length: ModuleNotFoundError: No module named 'seaborn'" in text
-
-
-def test_three_way_rows() -> None:
-    rows = three_way_rows(ROWS, (row("liger", "forward", 0.8), row("huggingface", "forward", 9.0)))
-    assert [(item.kernel_provider, item.y_value_50) for item in rows] == [
-        ("liger", 1.0),
-        ("huggingface", 2.0),
-        ("liger", 64.0),
-        ("liger optimized", 0.8),
-    ]
 
 
 @pytest.mark.parametrize(
