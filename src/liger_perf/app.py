@@ -133,12 +133,14 @@ class App:
             store.close()
 
     def _begin(self, store: SessionStore, request: Request, repository: Path, paths: KernelPaths) -> None:
-        self._terminal.stage("preflight", f"{request.kernel}, {request.device} device")
-        if request.device is DeviceKind.SIMULATED:
+        lab = self._wiring.lab(request.device, store.folder / "lab")
+        # Before anything is said or copied: where there is no device, that is all there is to say.
+        device = lab.describe()
+        self._terminal.stage("preflight", f"{request.kernel} on {device.name}")
+        if device.simulated:
             self._terminal.warn("SIMULATED device: times are predictions of a model, no evidence about a real GPU")
         base = store.folder / "base"
         export(repository, base)
-        lab = self._wiring.lab(request.device, store.folder / "lab")
         found = preflight.check_world(lab, TreeExporter(base, store.folder / "trees"), paths, self._terminal)
         store.append(
             Started(

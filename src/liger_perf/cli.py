@@ -88,9 +88,12 @@ class _Commands:
     ) -> None:
         """Run all three stages, asking at the checkpoints between them.
 
-        Examples: `liger-perf run rms_norm --repo ~/Liger-Kernel`,
-        `liger-perf run cross_entropy --goal speed --scope backward --autonomous`,
-        `liger-perf run rms_norm --device simulated --variants 3`.
+        \b
+        Examples:
+          liger-perf run rms_norm --repo ~/Liger-Kernel
+          liger-perf run cross_entropy --goal speed --scope backward --autonomous
+          liger-perf run rms_norm --device simulated --variants 3
+          liger-perf run rms_norm --target "forward under 0.3ms at hidden_size=4096"
         """
         request = Request(
             kernel=kernel,
@@ -144,7 +147,11 @@ class _Commands:
     ) -> None:
         """Go on with a session after a checkpoint, an interruption or a failure; nothing is done twice.
 
-        Examples: `liger-perf resume`, `liger-perf resume --approve`, `liger-perf resume SESSION --approve v2`.
+        \b
+        Examples:
+          liger-perf resume
+          liger-perf resume --approve
+          liger-perf resume SESSION --approve v2
         """
         session, choice = split_names(names)
         if choice and not approve:

@@ -19,8 +19,11 @@ from liger_perf.stages.testing import TestOutcome, run_tests
 IMPORT_TIMEOUT_S = 300.0
 IMPORT_CHECK = """
 import importlib.metadata, pathlib, sys
-import liger_kernel
-importlib.metadata.version("liger-kernel")
+try:
+    import liger_kernel
+    importlib.metadata.version("liger-kernel")
+except Exception as error:
+    sys.exit(f"{type(error).__name__}: {error}")
 found = pathlib.Path(list(liger_kernel.__path__)[0]).resolve()
 if not found.is_relative_to(pathlib.Path.cwd().resolve()):
     sys.exit(f"liger_kernel came from {found}, not from the tree")
@@ -86,7 +89,6 @@ def check_world(lab: Lab, trees: Trees, paths: KernelPaths, progress: Progress) 
         PreflightError: a check failed.
         UsageError: there is no such device.
     """
-    progress.note("device")
     device = lab.describe()
     tree = trees.export("preflight")
     try:
