@@ -96,3 +96,37 @@ class Progress(Protocol):
     def note(self, text: str) -> None:
         """Something worth a line."""
         ...
+
+
+class Trees(Protocol):
+    """Disposable trees, copies of the checkout as it was at the start. No candidate is ever written elsewhere."""
+
+    def export(self, label: str) -> Path:
+        """A fresh tree of its own."""
+        ...
+
+    def replace(self, tree: Path, path: str, text: str) -> None:
+        """Replace a regular file of the tree. Raises UsageError where it is none."""
+        ...
+
+    def remove(self, tree: Path) -> None:
+        """Remove a tree that `export` gave."""
+        ...
+
+
+class Workspace(Protocol):
+    """`optimization/<kernel>/`. Files are whole or absent; once recorded, a file never changes."""
+
+    @property
+    def root(self) -> Path: ...
+
+    def write(self, path: str, content: str | bytes) -> Path:
+        """Write a file; it counts with the next variant or stage that is recorded.
+
+        Raises LigerPerfError where the file is recorded already or the path leaves the workspace.
+        """
+        ...
+
+    def read(self, path: str) -> bytes:
+        """Read a file. Raises LigerPerfError where there is none."""
+        ...

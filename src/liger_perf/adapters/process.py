@@ -1,7 +1,8 @@
-"""Processes that run the target repository's code: an environment built from nothing, killed whole, none left behind."""
+"""Processes that run the target repository's code: environment built from nothing, killed whole, none left behind."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -74,10 +75,8 @@ def guarded(argv: Sequence[str]) -> list[str]:
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill the whole group of a process that was started with `start_new_session=True`, and reap it."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 

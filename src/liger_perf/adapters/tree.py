@@ -1,7 +1,7 @@
 """The checkout, read once; and disposable trees in which candidates are tested and timed.
 
-A candidate never touches the checkout: it is written into an exported tree that is removed afterwards. Files are copied,
-never hard-linked, because a script that writes in place would write through the link into the checkout.
+A candidate never touches the checkout: it is written into an exported tree that is removed afterwards. Files are
+copied, never hard-linked, because a script that writes in place would write through the link into the checkout.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from liger_perf.model.measurements import DeviceFacts
 from liger_perf.model.options import KernelPaths, Request
 from liger_perf.model.variants import Decision
 
@@ -24,13 +25,15 @@ class RecordedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Started(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """A session begins. `base_digest` is of the frozen copy of the checkout, `kernel_digest` of the kernel's file."""
+    """A session begins. `base_digest` is of the frozen copy of the checkout, `kernel_digest` of the kernel's file;
+    results of another device cannot be compared with this session's."""
 
     request: Request
     paths: KernelPaths
     repository: str
     base_digest: str
     kernel_digest: str
+    device: DeviceFacts
     versions: dict[str, str]
 
 

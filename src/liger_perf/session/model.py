@@ -57,11 +57,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> tuple[RecordedFile, ...]:
-        """All files that count."""
-        failed = self.failure.files if self.failure is not None else ()
+        """All files that count. Those of a failed stage do not: they make room when the stage runs again."""
         stages = (file for entry in self.finished for file in entry.files)
         variants = (file for entry in self.variants for file in (entry.result, *entry.files))
-        return (*stages, *variants, *failed)
+        return (*stages, *variants)
 
 
 def fold(entries: Sequence[Entry]) -> Session | None:
