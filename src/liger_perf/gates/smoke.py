@@ -1,7 +1,7 @@
 """The quick correctness test: outputs and gradients of a candidate against those of the original, same inputs.
 
-The candidate may sum in another order, so equality is not asked for; but an error beyond what another order of float32 sums
-gives, a missing array, another shape, or a NaN that the original does not have discards the variant.
+The candidate may sum in another order, so equality is not asked for; but an error beyond what another order of float32
+sums gives, a missing array, another shape, or a NaN that the original does not have discards the variant.
 """
 
 from __future__ import annotations
@@ -48,7 +48,11 @@ def compare(original: Arrays, candidate: Arrays, *, dtype: str, label: str) -> S
     errors = {name: relative_error(array, candidate[name]) for name, array in original.items()}
     worst = max(errors, key=lambda name: errors[name])
     passed = errors[worst] <= TOLERANCE[dtype]
-    reason = "" if passed else f"{worst} differs by {errors[worst]:.2e} (relative), allowed {TOLERANCE[dtype]:.0e} in {dtype}"
+    reason = (
+        ""
+        if passed
+        else f"{worst} differs by {errors[worst]:.2e} (relative), allowed {TOLERANCE[dtype]:.0e} in {dtype}"
+    )
     return SmokeResult(
         passed=passed,
         compared=tuple(f"{label}: {name}" for name in errors),

@@ -1,7 +1,7 @@
 """The grid that is searched and judged: the script's own points, and widths and dtypes beyond them.
 
-A width is a key of the benchmark's configuration whose value is an extent of the kernel's captured launches; a dtype is a
-key whose value is a floating dtype of torch. Nothing is looked up by name.
+A width is a key of the benchmark's configuration whose value is an extent of the kernel's captured launches; a dtype is
+a key whose value is a floating dtype of torch. Nothing is looked up by name.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ def near(axis: Axis, reach: int) -> tuple[int, ...]:
 def candidates(space: Space, limit: int) -> tuple[Candidate, ...]:
     """At most `limit` candidates, the shipped configuration (an empty dictionary) first.
 
-    The whole product where it is small enough. Otherwise the axes with many values are narrowed around the shipped value,
-    widest axis first, and what is still too much is thinned evenly, so that every axis keeps its ends.
+    The whole product where it is small enough. Otherwise the axes with many values are narrowed around the shipped
+    value, widest axis first; what is still too much is thinned evenly.
     """
     chosen = {axis.name: near(axis, len(axis.values)) for axis in space.axes}
     shipped = {axis.name: axis.shipped for axis in space.axes}

@@ -1,21 +1,24 @@
-"""One variant from hypothesis to decision: rewrite, search, write back, smoke test, full benchmark, judge, guardrails."""
+"""One variant from the search of its settings to the decision: smoke test, full benchmark, judge, guardrails."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from liger_perf import __version__
+from liger_perf.gates import smoke
 from liger_perf.kernels.facts import KernelFile
 from liger_perf.kernels.reader import read_kernel_file
 from liger_perf.measure import guardrails
 from liger_perf.model.branches import Branch, Provenance
 from liger_perf.model.errors import WorkerError
+from liger_perf.model.launches import Cell
 from liger_perf.model.measurements import BenchmarkRow, BenchmarkRun, Clock, Comparison, Verdict
 from liger_perf.model.variants import (
+    Change,
     Decision,
     GuardrailCheck,
     SmokeResult,
@@ -23,7 +26,6 @@ from liger_perf.model.variants import (
     Variant,
     VariantResult,
 )
-from liger_perf.gates import smoke
 from liger_perf.search.matrix import Measured
 from liger_perf.search.writeback import Region, Rules, choose_branches
 from liger_perf.stages.context import StageContext
@@ -38,11 +40,11 @@ Branches = dict[str, list[Branch]]
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A rewrite that is not yet settled: the tunable source, the knobs to search, whether the rewrite acts by them."""
+    """A rewrite in tunable form, with the knobs to search; without knobs it is what it is."""
 
     source: str
     knobs: tuple[Knob, ...]
-    acts_by_knobs: bool
+    changes: tuple[Change, ...]
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,13 +75,16 @@ class Bench:
     smoke_test: SmokeTest
     tuning: TuningPlan
     screening: JudgePlan
+    grid: tuple[Cell, ...]
 
 
-def settle(bench: Bench, draft: Draft, kept: Branches) -> Settled:
-    """Search the draft's knobs and write the best settings into it.
+def settle(bench: Bench, draft: Draft, kept: Branches, rebuild: Callable[[frozenset[str]], str]) -> Settled:
+    """Search the draft's knobs and write the best settings into the file.
 
     Args:
         kept: branches of the parent; their answers are candidates too, so that a search never forgets them.
+        rebuild: the tunable source with only these kernels touched: a kernel for which nothing better was found stays
+            byte for byte.
 
     Raises:
         WorkerError: the search failed as a whole.
@@ -97,7 +102,18 @@ def settle(bench: Bench, draft: Draft, kept: Branches) -> Settled:
     finally:
         context.trees.remove(tree)
     branches = branches_of(tuned.measured, read_kernel_file(draft.source))
-    return Settled(source=fill(draft.source, branches, context), branches=branches, trials=tuned.trials)
+    if not branches:
+        return Settled(source=draft.source, branches={}, trials=tuned.trials)
+    kernels = frozenset(knob.kernel for knob in draft.knobs if knob.function in branches)
+    source = fill(rebuild(kernels), branches, context)
+    return Settled(source=source, branches={**kept, **branches}, trials=tuned.trials)
+
+
+def failed(reason: str) -> Measurements:
+    """Nothing was run of the variant itself."""
+    return Measurements(
+        smoke=SmokeResult(passed=False, compared=(), worst="", worst_error=0.0, reason="not run"), failure=reason
+    )
 
 
 def branches_of(measured: Sequence[Measured], file: KernelFile) -> Branches:
@@ -168,7 +184,11 @@ def judged(bench: Bench, tree: Path, result: SmokeResult, run: BenchmarkRun) -> 
             break
         context.progress.note(f"ambiguous: round {extra + 1}")
         more = judge(
-            context.lab, trees, context.paths, bench.screening, context.progress,
+            context.lab,
+            trees,
+            context.paths,
+            bench.screening,
+            context.progress,
             first_restart=extra * bench.screening.restarts,
         )
         found = join(found, more)
@@ -224,7 +244,10 @@ def verdict(found: Measurements, gain: float, low: float) -> tuple[Decision, str
     if low > 1.01:
         return Decision.ACCEPTED, f"{gain:.3f}× the target, at least {low:.3f}×, and every guardrail holds"
     if faster:
-        return Decision.MIXED, f"{len(faster)} points faster, but the target as a whole gains {gain:.3f}× (bound {low:.3f}×)"
+        return (
+            Decision.MIXED,
+            f"{len(faster)} points faster, but the target as a whole gains {gain:.3f}× (bound {low:.3f}×)",
+        )
     return Decision.REJECTED, f"no significant gain: {gain:.3f}× (lower bound {low:.3f}×)"
 
 
@@ -251,5 +274,3 @@ def describe(branch: Branch) -> str:
     for name, (low, high) in branch.shape.items():
         parts.append(f"{name} from {0 if low is None else low + 1} to {'any' if high is None else high}")
     return ", ".join(parts)
-
-

@@ -1,5 +1,7 @@
-"""Runs the judge: resident workers on the original's and the candidate's tree stop at the same points, in lockstep, and are
-timed in mirrored blocks. A third worker, on the original's tree again, gives the noise of each point."""
+"""Runs the judge: workers on the original's and the candidate's tree stop at the same points and are timed in turns.
+
+Blocks are mirrored (ABBA, BAAB). A third worker, on the original's tree again, gives the noise of each point.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import msgspec
 
 from liger_perf.measure.judge import compare, schedule
 from liger_perf.model.errors import WorkerError
-from liger_perf.model.launches import Cell, PointRecord
+from liger_perf.model.launches import Cell, PointRecord, SettingsCall
 from liger_perf.model.measurements import Block, Clock, Comparison, PassSample
 from liger_perf.model.options import KernelPaths
 from liger_perf.ports import Bench, Lab, Progress
@@ -30,12 +32,14 @@ class JudgePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """Raw samples, and what they say. `memory_ratios`: peak bytes of the candidate over the original's, by point."""
+    """Raw samples, and what they say. By point: the pass, peak bytes of the candidate over the original's, and what the
+    candidate's settings functions were asked."""
 
     blocks: tuple[Block, ...]
     noise_blocks: tuple[Block, ...]
     modes: dict[str, str]
     memory_ratios: dict[str, float]
+    calls: dict[str, tuple[SettingsCall, ...]]
 
     def comparisons(self) -> tuple[Comparison, ...]:
         """One comparison a point and clock, corrected for how many there are."""
@@ -49,7 +53,13 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge(
-    lab: Lab, trees: tuple[Path, Path], paths: KernelPaths, plan: JudgePlan, progress: Progress, *, first_restart: int = 0
+    lab: Lab,
+    trees: tuple[Path, Path],
+    paths: KernelPaths,
+    plan: JudgePlan,
+    progress: Progress,
+    *,
+    first_restart: int = 0,
 ) -> Judged:
     """Compare `trees` = (original, candidate).
 
@@ -60,6 +70,7 @@ def judge(
     noise: list[Block] = []
     modes: dict[str, str] = {}
     memory: dict[str, float] = {}
+    calls: dict[str, tuple[SettingsCall, ...]] = {}
     for restart in range(first_restart, first_restart + plan.restarts):
         progress.stage("judge", f"restart {restart - first_restart + 1} of {plan.restarts}")
         with ExitStack() as stack:
@@ -70,12 +81,13 @@ def judge(
             for records in lockstep((opened[0], opened[1], again), plan):
                 point = records[0].point
                 modes[point.key] = point.mode
+                calls[point.key] = records[1].settings_calls
                 if point.key not in memory:
                     memory[point.key] = ratio(opened[1].peak_memory(), opened[0].peak_memory())
                 for turns in schedule(plan.blocks):
                     blocks.append(block(point.key, restart, turns, opened[0], opened[1], plan.runs))
                     noise.append(block(point.key, restart, turns, opened[0], again, plan.runs))
-    return Judged(blocks=tuple(blocks), noise_blocks=tuple(noise), modes=modes, memory_ratios=memory)
+    return Judged(blocks=tuple(blocks), noise_blocks=tuple(noise), modes=modes, memory_ratios=memory, calls=calls)
 
 
 def join(one: Judged, other: Judged) -> Judged:
@@ -85,6 +97,7 @@ def join(one: Judged, other: Judged) -> Judged:
         noise_blocks=one.noise_blocks + other.noise_blocks,
         modes={**one.modes, **other.modes},
         memory_ratios={**other.memory_ratios, **one.memory_ratios},
+        calls={**one.calls, **other.calls},
     )
 
 
@@ -102,9 +115,7 @@ def lockstep(benches: Sequence[Bench], plan: JudgePlan) -> Iterator[tuple[PointR
         yield tuple(present)
 
 
-def block(
-    point: str, restart: int, turns: str, a: Bench, b: Bench, runs: int
-) -> Block:
+def block(point: str, restart: int, turns: str, a: Bench, b: Bench, runs: int) -> Block:
     """One mirrored block: each letter of `turns` is a turn of `runs` runs."""
     samples: dict[str, list[PassSample]] = {"A": [], "B": []}
     for turn in turns:

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 
 from liger_perf.kernels.reader import read_kernel_file
 from liger_perf.measure import grid
-from liger_perf.measure.benchmark import write_rows
+from liger_perf.measure.benchmark import own_provider_rows, write_rows
 from liger_perf.measure.target import is_met, parse_target
 from liger_perf.model.errors import WorkerError
-from liger_perf.model.final import ArchitectureCheck
-from liger_perf.model.measurements import Comparison
-from liger_perf.model.variants import Change, Decision, Hypothesis, StopReason, Variant, VariantResult
+from liger_perf.model.launches import Cell
+from liger_perf.model.variants import Decision, Hypothesis, StopReason, Variant, VariantResult
 from liger_perf.report.comparison import comparison_markdown
 from liger_perf.report.notes import hypothesis_section, result_section, whole_notes
-from liger_perf.stages import architectures, attempt, narrowing, strategy, workspace
+from liger_perf.stages import architectures, attempt, drafting, winner, workspace
 from liger_perf.stages.attempt import Bench, Branches, Draft, Measurements, Settled
 from liger_perf.stages.context import StageContext, StageOutcome
 from liger_perf.stages.judging import JudgePlan, samples_csv
 from liger_perf.stages.smoking import SmokeTest
 from liger_perf.stages.stored import Optimized, Profiled, StoredVariant, decode
 from liger_perf.stages.tuning import TuningPlan
-from liger_perf.techniques.base import Evidence, Opportunity, Refusal, Rewrite, Technique
+from liger_perf.techniques.base import Evidence, Opportunity, Refusal, Technique
 from liger_perf.techniques.registry import by_key
 
-STAGNATION = 1.01  # the spec's rule: two consecutive variants that improve by less than 1 %
+STAGNATION = 1.01  # the specification's rule: two consecutive variants that improve by less than 1 %
 
 
-@dataclass(frozen=True, kw_only=True)
-class Best:
-    """What the next variant builds on."""
+class Best(msgspec.Struct, frozen=True, kw_only=True):
+    """What the next variant builds on. `techniques` are in it, in order."""
 
     name: str
     source: str
-    branches: Branches = field(default_factory=dict)
+    techniques: tuple[str, ...] = ()
+    branches: Branches = {}
     gain: float = 1.0
     gain_low: float = 1.0
 
@@ -49,6 +47,7 @@ class Optimizer:
         self.profiled = decode(context.workspace.read(workspace.PROFILE_DATA), Profiled)
         self.variants: list[Variant] = []
         self.results: list[VariantResult] = []
+        self.branches: dict[str, Branches] = {}
         self.best = Best(name="original", source=context.original)
         self.weak = 0
         for result in context.earlier:
@@ -56,50 +55,28 @@ class Optimizer:
             self._learn(stored.variant, result, stored.branches)
 
     def run(self) -> StageOutcome:
+        """The whole stage; its pages and data are written to the workspace."""
         tree = self.context.trees.export("original")
         try:
-            bench = self._bench_on(tree)
+            bench = bench_on(self.context, tree, self.profiled)
             stop = self._loop(bench)
-            final = narrowing.settle_winner(self, bench)
-            checks = architectures.check(bench, self.best.source, final.branches) if final.winner else ()
+            final = winner.settle(self, bench)
+            checks = architectures.check(bench, final.source, final.branches) if final.name else ()
         finally:
             self.context.trees.remove(tree)
-        return self._finish(stop, final, checks)
-
-    def _bench_on(self, tree: object) -> Bench:
-        context = self.context
-        modes = judged_modes(self.profiled)
-        file = read_kernel_file(context.original)
-        plan = grid.SMALL if context.device.simulated else grid.FULL
-        cells = grid.cells(self.profiled.capture, file, plan)
-        simulated = context.device.simulated
-        return Bench(
-            context=context,
-            original_tree=tree,  # type: ignore[arg-type]
-            smoke_test=SmokeTest(context.lab, context.paths, tree),  # type: ignore[arg-type]
-            tuning=TuningPlan(cells=cells, modes=modes, limit=10 if simulated else 40, runs=1 if simulated else 5),
-            screening=JudgePlan(
-                cells=attempt.own_cells(), modes=(), restarts=1, blocks=2 if simulated else 8, runs=1 if simulated else 4
-            ),
+        stored = Optimized(
+            variants=tuple(self.variants),
+            stop=stop,
+            winner=final.name,
+            why=final.why,
+            final=final.comparisons,
+            gain=final.gain,
+            gain_low=final.gain_low,
+            architectures=checks,
         )
-
-    def _loop(self, bench: Bench) -> StopReason:
-        tried = {variant.technique for variant in self.variants}
-        for step in self.profiled.profile.opportunities:
-            stop = self._stop()
-            if stop is not None:
-                return stop
-            if step.technique not in tried:
-                self.attempt(bench, by_key(step.technique))
-        return self._stop() or StopReason.NOTHING_LEFT
-
-    def _stop(self) -> StopReason | None:
-        target = self.context.request.target
-        if self.results and target and is_met(parse_target(target), self.results[-1].rows):
-            return StopReason.TARGET_MET
-        if len(self.variants) >= self.context.request.max_variants:
-            return StopReason.BUDGET
-        return StopReason.STAGNATION if self.weak >= 2 else None
+        self.context.workspace.write(workspace.OPTIMIZE_DATA, msgspec.json.format(msgspec.json.encode(stored)))
+        self.context.workspace.write(workspace.COMPARISON_PAGE, self._page(stored))
+        return StageOutcome(summary=summary(stored, self.results), page=workspace.COMPARISON_PAGE, winner=final.name)
 
     def attempt(self, bench: Bench, technique: Technique) -> None:
         """Rewrite, fix the hypothesis, search, measure, record. A technique that refuses now is passed over."""
@@ -108,54 +85,201 @@ class Optimizer:
         if isinstance(opportunity, Refusal):
             self.context.progress.note(f"{technique.key} does not apply: {opportunity.reason}")
             return
-        draft = self._draft(technique, evidence)
+        parent = self.best
+        draft = drafting.draft(parent.source, technique, parent.techniques, evidence)
         if isinstance(draft, Refusal):
             self.context.progress.note(f"{technique.key} refused to rewrite: {draft.reason}")
             return
-        variant = self._propose(technique, opportunity, draft)
-        self.carry_out(bench, variant, draft)
 
-    def carry_out(self, bench: Bench, variant: Variant, draft: Draft, settled: Settled | None = None) -> Measurements:
-        """Everything after the rewrite; `settled` where the settings are known and no search is wanted."""
-        context = self.context
-        before = context.lab.device_seconds
-        context.progress.stage(variant.name, variant.title)
-        text = hypothesis_section(variant, context.device)
-        context.fix_hypothesis(variant.name, text)
+        def rebuild(kernels: frozenset[str]) -> str:
+            built = drafting.build(parent.source, technique, parent.techniques, evidence, kernels)
+            return draft.source if isinstance(built, Refusal) else built.source
+
+        variant = self.propose(technique.key, technique.title, draft, opportunity)
+        text = self.announce(variant)
+        before = self.context.lab.device_seconds
         try:
-            settled = settled or attempt.settle(bench, draft, self.best.branches)
+            settled = attempt.settle(bench, draft, parent.branches, rebuild)
         except WorkerError as error:
-            settled = Settled(source=draft.source, branches={}, trials=())
-            found = attempt.failed(f"the search failed: {error.what}")
+            self.record(
+                bench,
+                variant,
+                Settled(source=draft.source, branches={}, trials=()),
+                attempt.failed(f"the search failed: {error.what}"),
+                text,
+                before,
+            )
+            return
+        if draft.knobs and not settled.branches:
+            found = attempt.failed("no settings faster than the shipped ones were found at any measured shape")
         else:
-            if draft.acts_by_knobs and not settled.branches:
-                found = attempt.failed("no settings faster than the shipped ones were found at any measured shape")
-            else:
-                found = attempt.measure(bench, settled)
+            found = attempt.measure(bench, settled)
+        self.record(bench, variant, settled, found, text, before)
+
+    def propose(self, key: str, title: str, draft: Draft, opportunity: Opportunity) -> Variant:
+        """The next variant, with its hypothesis."""
+        slowest = max(self.profiled.profile.diagnoses, key=lambda found: found.device_us)
+        hypothesis = Hypothesis(
+            bottleneck=f"{slowest.bottleneck} {slowest.mode}: {slowest.reasoning}",
+            reasoning=opportunity.reason,
+            uses_notes_of=tuple(result.name for result in self.results),
+            changes=draft.changes,
+            predicted_gain=opportunity.predicted_gain,
+            expectation=f"Passes that launch {', '.join(opportunity.kernels)} run {opportunity.predicted_gain:.2f}× as fast; "
+            "no other pass and no size gets slower; peak memory stays within 5 %.",
+        )
+        return Variant(
+            number=len(self.variants) + 1,
+            technique=key,
+            title=title,
+            parent=self.best.name,
+            source=draft.source,
+            hypothesis=hypothesis,
+        )
+
+    def announce(self, variant: Variant) -> str:
+        """Fix the hypothesis before any run of the variant."""
+        self.context.progress.stage(variant.name, variant.title)
+        text = hypothesis_section(variant, self.context.device)
+        self.context.fix_hypothesis(variant.name, text)
+        return text
+
+    def record(
+        self, bench: Bench, variant: Variant, settled: Settled, found: Measurements, hypothesis: str, before: float
+    ) -> VariantResult:
+        """Write the variant's files and record it in the journal."""
+        context = self.context
         variant = msgspec.structs.replace(variant, source=settled.source)
         seconds = context.lab.device_seconds - before
         result = attempt.decide(bench, variant, settled, found, seconds)
-        self._record(variant, result, settled, found, text)
-        return found
+        kernel, name = context.request.kernel, variant.name
+        head = [
+            f"{name}: {variant.title} (parent {variant.parent})",
+            *(change.what for change in variant.hypothesis.changes),
+        ]
+        context.workspace.write(workspace.variant_source(kernel, name), workspace.with_head(variant.source, head))
+        page = result_section(variant, result, baseline=self.profiled.profile.baseline, device=context.device)
+        context.workspace.write(workspace.variant_notes(kernel, name), whole_notes(hypothesis, page))
+        stored = StoredVariant(variant=variant, branches=settled.branches)
+        context.workspace.write(workspace.variant_data(name), msgspec.json.format(msgspec.json.encode(stored)))
+        if found.rows:
+            context.workspace.write(workspace.variant_rows(name), write_rows(found.rows))
+        if found.judged is not None:
+            context.workspace.write(workspace.variant_samples(name), samples_csv(found.judged))
+        context.record_variant(result)
+        context.progress.note(f"{name} {result.decision}: {result.reason}")
+        self._learn(variant, result, settled.branches)
+        return result
 
-    def _draft(self, technique: Technique, evidence: Evidence) -> Draft | Refusal:
-        """The technique's rewrite of the best so far, with the launch parameters as knobs beside its own."""
-        launch = by_key(strategy.FIRST).rewrite(self.best.source, evidence)
-        base = launch.source if isinstance(launch, Rewrite) else self.best.source
-        known = launch.knobs if isinstance(launch, Rewrite) else ()
-        if technique.key == strategy.FIRST:
-            return launch if isinstance(launch, Refusal) else Draft(source=base, knobs=known, acts_by_knobs=True)
-        file = read_kernel_file(base)
-        rewrite = technique.rewrite(base, msgspec.structs.replace(evidence, file=file))
-        if isinstance(rewrite, Refusal):
-            return rewrite
-        self._changes = rewrite.changes
-        if rewrite.knobs:
-            mine = {knob.function for knob in rewrite.knobs}
-            kept = self._earlier_knobs(mine)
-            beside = tuple(knob for knob in (*known, *kept) if knob.function in mine)
-            return Draft(source=rewrite.source, knobs=(*beside, *rewrite.knobs), acts_by_knobs=True)
-        plain = technique.rewrite(self.best.source, evidence)
-        if isinstance(plain, Refusal):
-            return plain
-        return Draft(source=plain.source, knobs=(), acts_by_knobs=False)
+    def take(self, name: str) -> None:
+        """Build on an accepted variant from now on, whether or not it gains more than the last."""
+        index = [variant.name for variant in self.variants].index(name)
+        result = self.results[index]
+        self.best = Best(
+            name=name,
+            source=self.variants[index].source,
+            techniques=self.best.techniques,
+            branches=self.branches[name],
+            gain=result.target_gain,
+            gain_low=result.target_gain_low,
+        )
+
+    def _learn(self, variant: Variant, result: VariantResult, branches: Branches) -> None:
+        """Take a result into account: the best so far, and whether it counts as stagnation."""
+        self.variants.append(variant)
+        self.results.append(result)
+        self.branches[variant.name] = branches
+        improved = result.target_gain / self.best.gain
+        if result.decision is Decision.ACCEPTED and improved >= 1.0:
+            self.best = Best(
+                name=variant.name,
+                source=variant.source,
+                techniques=(*self.best.techniques, variant.technique),
+                branches=branches,
+                gain=result.target_gain,
+                gain_low=result.target_gain_low,
+            )
+        # A rejection by a guardrail says nothing about how much is left to gain.
+        by_guardrail = any(not check.passed for check in result.guardrails)
+        if not by_guardrail:
+            self.weak = self.weak + 1 if improved < STAGNATION else 0
+
+    def _loop(self, bench: Bench) -> StopReason:
+        for step in self.profiled.profile.opportunities:
+            if step.technique in {variant.technique for variant in self.variants}:
+                continue
+            stop = self._stop()
+            if stop is not None:
+                return stop
+            self.attempt(bench, by_key(step.technique))
+        return self._stop() or StopReason.NOTHING_LEFT
+
+    def _stop(self) -> StopReason | None:
+        target = self.context.request.target
+        own = self.profiled.profile.baseline.own_providers
+        last = self.results[-1] if self.results else None
+        accepted = last is not None and last.decision is Decision.ACCEPTED
+        if last and accepted and target and is_met(parse_target(target), own_provider_rows(last.rows, own)):
+            return StopReason.TARGET_MET
+        if len(self.variants) >= self.context.request.max_variants:
+            return StopReason.BUDGET
+        return StopReason.STAGNATION if self.weak >= 2 else None
+
+    def _evidence(self) -> Evidence:
+        return Evidence(
+            file=read_kernel_file(self.best.source),
+            capture=self.profiled.capture,
+            device=self.context.device,
+            cubins=self.profiled.cubins,
+            earlier={
+                variant.technique: result.target_gain
+                for variant, result in zip(self.variants, self.results, strict=True)
+            },
+        )
+
+    def _page(self, stored: Optimized) -> str:
+        return comparison_markdown(
+            request=self.context.request,
+            device=self.context.device,
+            baseline=self.profiled.profile.baseline,
+            variants=self.variants,
+            results=self.results,
+            winner=stored.winner,
+            why=stored.why,
+            stop=stored.stop,
+        )
+
+
+def optimize(context: StageContext) -> StageOutcome:
+    """Run the stage, going on after the variants that are recorded."""
+    return Optimizer(context).run()
+
+
+def bench_on(context: StageContext, tree: Path, profiled: Profiled) -> Bench:
+    """What all attempts share: the original's tree, the smoke test's expectations, how much is measured."""
+    simulated = context.device.simulated
+    plan = grid.SMALL if simulated else grid.FULL
+    cells = grid.cells(profiled.capture, read_kernel_file(context.original), plan)
+    captured = {record.point.mode for record in profiled.capture.own_records}
+    single = tuple(mode for mode in ("forward", "backward") if mode in captured)
+    return Bench(
+        context=context,
+        original_tree=tree,
+        smoke_test=SmokeTest(context.lab, context.paths, tree),
+        tuning=TuningPlan(cells=cells, modes=single, limit=10 if simulated else 40, runs=1 if simulated else 5),
+        screening=JudgePlan(
+            cells=(Cell(),), modes=(), restarts=1, blocks=2 if simulated else 8, runs=1 if simulated else 4
+        ),
+        grid=cells,
+    )
+
+
+def summary(stored: Optimized, results: list[VariantResult]) -> str:
+    """The checkpoint's question in a few lines."""
+    lines = [
+        f"{result.name} {result.decision}: {result.title}, {result.target_gain:.3f}× ({result.reason})"
+        for result in results
+    ]
+    lines.append(f"recommended: {stored.winner or 'none'}: {stored.why}")
+    lines.append(f"stopped: {stored.stop.value}")
+    return "\n".join(lines)

@@ -10,7 +10,7 @@ import msgspec
 
 from liger_perf.kernels.facts import KernelFile
 from liger_perf.kernels.reader import read_kernel_file
-from liger_perf.kernels.tiers import tier_of
+from liger_perf.kernels.tiers import TIERS, tier
 from liger_perf.measure import occupancy, roofline
 from liger_perf.measure.benchmark import write_rows
 from liger_perf.measure.bottleneck import diagnose
@@ -106,7 +106,7 @@ def assemble(
     baseline: BenchmarkRun,
 ) -> ProfileResult:
     """Put the findings together; the representative point of a pass is its largest x."""
-    tier, description = tier_of(file)
+    found = tier(file)
     largest = {point.record.point.mode: point for point in points}
     diagnoses = [
         diagnose(
@@ -122,8 +122,8 @@ def assemble(
     return ProfileResult(
         request=context.request,
         paths=context.paths,
-        tier=tier,
-        tier_description=description,
+        tier=found,
+        tier_description=TIERS[found],
         device=context.device,
         gpu_matches=matches(context.request.gpu, context.device),
         baseline=baseline,
@@ -132,7 +132,9 @@ def assemble(
             row
             for point in largest.values()
             if point.record.point.mode != "full" or len(largest) == 1
-            for row in launch_rows(point, [cubins[index] for index in launch_indices(points, point)], context.device, file)
+            for row in launch_rows(
+                point, [cubins[index] for index in launch_indices(points, point)], context.device, file
+            )
         ),
         configuration=tuple(configuration(file)),
         strategy=tuple(steps),
@@ -245,5 +247,3 @@ def summary(result: ProfileResult) -> str:
     order = ", ".join(step.technique for step in result.opportunities) or "nothing applies"
     lines.append(f"to be tried, in this order: {order}")
     return "\n".join(lines)
-
-

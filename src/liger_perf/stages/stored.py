@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from liger_perf.model.branches import Branch
 from liger_perf.model.errors import LigerPerfError
 from liger_perf.model.final import ArchitectureCheck
 from liger_perf.model.launches import Capture
@@ -22,6 +23,13 @@ class Profiled(msgspec.Struct, frozen=True, kw_only=True):
     profile: ProfileResult
     capture: Capture
     cubins: tuple[CubinFacts, ...]
+
+
+class StoredVariant(msgspec.Struct, frozen=True, kw_only=True):
+    """`variants/vN.json`: a variant with the branches of its settings functions."""
+
+    variant: Variant
+    branches: dict[str, list[Branch]]
 
 
 class Optimized(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from liger_perf.model.profile import StrategyStep
 from liger_perf.techniques.base import Evidence, Opportunity, Refusal, Technique
-from liger_perf.techniques.registry import ALL
+from liger_perf.techniques.registry import TECHNIQUES
 
 FIRST = "launch_parameters"
 
 
 def order(evidence: Evidence) -> list[StrategyStep]:
     """All techniques: the mandatory first, those that apply by predicted gain, then those that refuse, with reasons."""
-    steps = [_step(technique, technique.consider(evidence)) for technique in ALL]
+    steps = [_step(technique, technique.consider(evidence)) for technique in TECHNIQUES]
     return sorted(steps, key=lambda step: (step.technique != FIRST, step.refused, -(step.predicted_gain or 0.0)))
 
 

@@ -1,4 +1,4 @@
-"""Searches the settings of a tunable file: candidates are traced, compiled ahead in parallel, then timed as whole passes."""
+"""Searches the settings of a tunable file: candidates are traced, compiled ahead in parallel, timed as whole passes."""
 
 from __future__ import annotations
 

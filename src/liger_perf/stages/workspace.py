@@ -14,6 +14,8 @@ PROFILE_PAGE = "profile.md"
 COMPARISON_PAGE = "comparison.md"
 REPORT_PAGE = "report.md"
 REPORT_DATA = "report.json"
+PROFILE_DATA = "profile.json"
+OPTIMIZE_DATA = "optimize.json"
 BASELINE_ROWS = "benchmarks/v0_baseline.csv"
 
 _HEAD = "# liger-perf: "
@@ -34,6 +36,18 @@ def variant_notes(kernel: str, variant: str) -> str:
 
 def variant_rows(variant: str) -> str:
     return f"benchmarks/{variant}_results.csv"
+
+
+def variant_samples(variant: str) -> str:
+    return f"benchmarks/judge/{variant}.csv"
+
+
+def final_samples(variant: str) -> str:
+    return f"benchmarks/judge/{variant}_whole_grid.csv"
+
+
+def variant_data(variant: str) -> str:
+    return f"variants/{variant}.json"
 
 
 def variant_result(variant: str) -> str:

@@ -25,14 +25,26 @@ def write_settings(text: str, function: str, branches: Sequence[Branch], provena
     """
     if not 0 < len(branches) <= MAX_BRANCHES:
         raise ValueError(f"{function} wants 1 to {MAX_BRANCHES} branches, not {len(branches)}")
+    return _with_body(text, function, [*_gate(provenance), *(line for branch in branches for line in _branch(branch))])
+
+
+def clear_settings(text: str, function: str) -> str:
+    """Make the settings function `function` answer {} again: the shipped values everywhere.
+
+    Raises:
+        ValueError: the file has no such function.
+    """
+    return _with_body(text, function, [])
+
+
+def _with_body(text: str, function: str, lines: Sequence[str]) -> str:
     source = Source(text)
     node = source.function(function)
     if node is None or not isinstance(node.body, cst.IndentedBlock) or node.get_docstring() is None:
         raise ValueError(f"the file has no settings function {function}")
     start = source.span(node.body.body[0])[1]
     end = source.span(node.body.body[-1])[1]
-    lines = [*_gate(provenance), *(line for branch in branches for line in _branch(branch)), "return {}"]
-    return source.edited([Edit(start, end, "".join(f"\n    {line}" for line in lines))])
+    return source.edited([Edit(start, end, "".join(f"\n    {line}" for line in (*lines, "return {}")))])
 
 
 def _gate(provenance: Provenance) -> list[str]:

@@ -1,0 +1,84 @@
+"""What is known of the winner on the architectures that were not measured: it is compiled for each, without a GPU.
+
+There the settings functions answer {}, the shipped values; only the text of the kernel may differ. So what is compiled
+are the launches with shipped settings, against those of the original.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from liger_perf.model.errors import WorkerError
+from liger_perf.model.final import ArchitectureCheck
+from liger_perf.model.launches import Launch
+from liger_perf.model.measurements import CubinFacts
+from liger_perf.model.protocol import Settings
+from liger_perf.stages.attempt import Bench, Branches
+
+NAMES = {80: "Ampere (A100)", 90: "Hopper (H100, H200)", 100: "Blackwell (B200)", 120: "Blackwell (RTX 50)"}
+
+
+def check(bench: Bench, source: str, branches: Branches) -> tuple[ArchitectureCheck, ...]:
+    """Compile the winner's launches for every architecture and compare with the original's."""
+    context = bench.context
+    tree = context.trees.export("architectures")
+    try:
+        context.trees.replace(tree, context.paths.ops, source)
+        context.progress.stage("architectures", "compiling for those that were not measured")
+        shipped: Settings = {function: {} for function in branches}
+        mine = launches(bench, tree, shipped)
+        theirs = launches(bench, bench.original_tree, {})
+        measured = context.device.capability[0] * 10 + context.device.capability[1]
+        return tuple(one(bench, tree, mine, theirs, arch, measured) for arch in NAMES)
+    except WorkerError as error:
+        note = f"not compiled: {error.what}"
+        return tuple(
+            ArchitectureCheck(arch=arch, name=name, measured=False, compiled=None, gated=True, note=note)
+            for arch, name in NAMES.items()
+        )
+    finally:
+        context.trees.remove(tree)
+
+
+def launches(bench: Bench, tree: Path, settings: Settings) -> list[Launch]:
+    """The own launches at the script's points."""
+    context = bench.context
+    found: list[Launch] = []
+    with context.lab.open(tree, context.paths) as worker:
+        for _ in worker.walk(modes=bench.tuning.modes):
+            found.extend(launch for launch in worker.trace(settings) if launch.own)
+    return found
+
+
+def one(
+    bench: Bench, tree: Path, mine: list[Launch], theirs: list[Launch], arch: int, measured: int
+) -> ArchitectureCheck:
+    """Compile both versions for one architecture."""
+    context = bench.context
+    ours = context.lab.compile(tree, context.paths, mine, arch)
+    original = context.lab.compile(bench.original_tree, context.paths, theirs, arch)
+    problem = worse(ours, original)
+    same = [fact.digest for fact in ours] == [fact.digest for fact in original]
+    note = problem or (
+        "same machine code as shipped" if same else "compiles; registers, spills and shared memory no worse"
+    )
+    return ArchitectureCheck(
+        arch=arch,
+        name=NAMES[arch],
+        measured=arch == measured and not context.device.simulated,
+        compiled=not problem,
+        gated=arch != measured,
+        note=note,
+    )
+
+
+def worse(ours: list[CubinFacts], original: list[CubinFacts]) -> str:
+    """What got worse: a launch that does not compile, new spills, or more shared memory; empty where nothing."""
+    for mine, theirs in zip(ours, original, strict=True):
+        if mine.error and not theirs.error:
+            return f"`{mine.kernel}` does not compile: {mine.error}"
+        if mine.spill_bytes > theirs.spill_bytes:
+            return f"`{mine.kernel}` spills {mine.spill_bytes} B a thread, shipped {theirs.spill_bytes} B"
+        if mine.shared_bytes > theirs.shared_bytes:
+            return f"`{mine.kernel}` needs {mine.shared_bytes} B of shared memory, shipped {theirs.shared_bytes} B"
+    return ""
