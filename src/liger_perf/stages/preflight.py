@@ -18,16 +18,16 @@ from liger_perf.stages.testing import TestOutcome, run_tests
 
 IMPORT_TIMEOUT_S = 300.0
 IMPORT_CHECK = """
-import importlib.metadata, pathlib, sys
-try:
-    import liger_kernel
-    importlib.metadata.version("liger-kernel")
-except Exception as error:
-    sys.exit(f"{type(error).__name__}: {error}")
-found = pathlib.Path(list(liger_kernel.__path__)[0]).resolve()
+import importlib, importlib.metadata, pathlib, sys, tomllib
+project = pathlib.Path("pyproject.toml")
+name = tomllib.loads(project.read_text()).get("project", {}).get("name", "") if project.exists() else ""
+importlib.metadata.version(name or sys.argv[1])
+package = importlib.import_module(sys.argv[1])
+found = pathlib.Path(list(package.__path__)[0]).resolve()
 if not found.is_relative_to(pathlib.Path.cwd().resolve()):
-    sys.exit(f"liger_kernel came from {found}, not from the tree")
+    sys.exit(f"{sys.argv[1]} came from {found}, not from the tree")
 """
+"""Run in the tree: the project is installed (its metadata is found), and its package comes from this tree."""
 
 
 class PreflightOk(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ def check_world(lab: Lab, trees: Trees, paths: KernelPaths, progress: Progress) 
     tree = trees.export("preflight")
     try:
         progress.note(f"{device.name}; importing the repository")
-        _check_import(lab, tree)
+        _check_import(lab, tree, paths)
         progress.note("the benchmark script and what it launches")
         points = _check_launches(lab, tree, paths)
         progress.note(f"{points} points; the original's own tests")
@@ -104,12 +104,13 @@ def check_world(lab: Lab, trees: Trees, paths: KernelPaths, progress: Progress) 
     return PreflightOk(device=device, points=points, tests=tests)
 
 
-def _check_import(lab: Lab, tree: Path) -> None:
-    result = lab.run(tree, ["python", "-c", IMPORT_CHECK], timeout_s=IMPORT_TIMEOUT_S)
+def _check_import(lab: Lab, tree: Path, paths: KernelPaths) -> None:
+    package = Path(paths.ops).parts[1]
+    result = lab.run(tree, ["python", "-c", IMPORT_CHECK, package], timeout_s=IMPORT_TIMEOUT_S)
     if result.returncode != 0:
         raise PreflightError(
             "the repository cannot be imported as a project in development mode",
-            where="import liger_kernel; version('liger-kernel')",
+            where=f"import {package}, and the installed project's version",
             todo='pip install -e ".[dev]" in the repository, with the Python that runs liger-perf',
             details=_tail(result.output),
         )
