@@ -1,4 +1,4 @@
-"""Runs the smoke test: the kernel's autograd functions on both trees, forward and backward, on the same seeded inputs."""
+"""Runs the smoke test: the kernel's autograd functions on both trees, forward and backward, same seeded inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from liger_perf.model.protocol import Settings
 from liger_perf.model.variants import SmokeResult
 from liger_perf.ports import Bench, Lab
 
-ROWS = 67  # odd, and no multiple of a group of rows; small enough for the interpreter
+ROWS_PER_SM = 4  # so that a program of a persistent grid has several rows, and the last one fewer
 DTYPES = ("float32", "bfloat16")
 Arrays = dict[str, npt.NDArray[np.float64]]
 
@@ -26,6 +26,7 @@ class SmokeTest:
     """Holds what the original produced, so that it is run once for all variants."""
 
     def __init__(self, lab: Lab, paths: KernelPaths, original_tree: Path) -> None:
+        self._rows = ROWS_PER_SM * lab.describe().sm_count + 1
         self._lab = lab
         self._paths = paths
         self._original = original_tree
@@ -37,7 +38,7 @@ class SmokeTest:
             if not self._expected:
                 with self._lab.open(self._original, self._paths, values=True) as bench:
                     at_smallest_backward(bench)
-                    self._expected = {dtype: record(bench, dtype, {}) for dtype in DTYPES}
+                    self._expected = {dtype: record(bench, dtype, self._rows, {}) for dtype in DTYPES}
             with self._lab.open(tree, self._paths, values=True) as bench:
                 at_smallest_backward(bench)
                 return smoke.merge([result for dtype in DTYPES for result in self._compare(bench, dtype, settings)])
@@ -47,7 +48,7 @@ class SmokeTest:
     def _compare(self, bench: Bench, dtype: str, settings: Sequence[Settings]) -> list[SmokeResult]:
         results = []
         for forced in ({}, *settings):
-            found = record(bench, dtype, forced)
+            found = record(bench, dtype, self._rows, forced)
             label = f"{dtype}, {describe(forced)}"
             results.append(smoke.compare(self._expected[dtype], found, dtype=dtype, label=label))
         return results
@@ -73,10 +74,10 @@ def at_smallest_backward(bench: Bench) -> PointRecord:
     raise WorkerError("the benchmark launched nothing of the kernel's file when it was run again")
 
 
-def record(bench: Bench, dtype: str, settings: Settings) -> Arrays:
+def record(bench: Bench, dtype: str, rows: int, settings: Settings) -> Arrays:
     """What the functions produce at the point where the bench stands."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "arrays.npz"
-        bench.record(path, dtype=dtype, rows=ROWS, settings=settings)
+        bench.record(path, dtype=dtype, rows=rows, settings=settings)
         with np.load(path) as arrays:
             return {name: arrays[name] for name in arrays.files}
