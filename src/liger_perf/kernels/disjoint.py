@@ -17,6 +17,7 @@ from liger_perf.kernels.memory import Access, accesses
 from liger_perf.kernels.source import Source, called, dotted, positional, walk
 
 _PURE_BUILTINS = frozenset(("min", "max", "abs", "float", "int", "bool", "len"))
+_MEMORY = ("tl.load", "tl.store", "tl.atomic")
 _ORDERED = ("tl.debug_barrier", "tl.device_print", "tl.device_assert", "tl.inline_asm_elementwise")
 
 
@@ -72,9 +73,7 @@ def _control_reason(source: Source, loop: cst.For) -> str:
         if name in _ORDERED:
             return f"{name} orders the turns"
         helper = jitted.get(name)
-        if helper is not None and any(
-            called(part).startswith(("tl.load", "tl.store", "tl.atomic")) for part in walk(helper)
-        ):
+        if helper is not None and any(called(part).startswith(_MEMORY) for part in walk(helper)):
             return f"{name} reads or writes memory"
         if name.isidentifier() and helper is None and name not in _PURE_BUILTINS and not _from_triton(source, name):
             return f"{name} is not known to leave memory alone"

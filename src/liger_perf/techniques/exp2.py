@@ -18,6 +18,7 @@ from liger_perf.kernels.source import Edit, Source, bound, called, names, positi
 from liger_perf.model.variants import Change
 from liger_perf.techniques.base import Evidence, Opportunity, Refusal, Rewrite
 from liger_perf.techniques.evidence import launched_kernels
+from liger_perf.techniques.examples import NORM_BACKWARD, SOFTMAX, changed
 from liger_perf.techniques.statements import line_before
 
 CONSTANT = "_LOG2E"
@@ -113,3 +114,16 @@ def _is_float32(source: Source, flow: Dataflow, node: cst.CSTNode, seen: set[str
             if value is not None and _is_float32(source, flow, value, seen):
                 return True
     return False
+
+
+VALID = (SOFTMAX,)
+INVALID = (
+    NORM_BACKWARD,
+    changed(
+        NORM_BACKWARD,
+        "dY * tl.sum(X, axis=0)",
+        "tl.exp(n_cols)",
+        name="an argument of unknown dtype",
+        why="not provably float32",
+    ),
+)

@@ -17,6 +17,14 @@ from liger_perf.kernels.reader import read_kernel_file
 from liger_perf.model.variants import Change
 from liger_perf.techniques.base import Evidence, Knob, Opportunity, Refusal, Rewrite
 from liger_perf.techniques.evidence import launched_kernels
+from liger_perf.techniques.examples import (
+    AUTOTUNED,
+    DICTIONARY,
+    FOREIGN_DICTIONARY,
+    NORM_BACKWARD,
+    SOFTMAX,
+    WARPS_PARAMETER,
+)
 from liger_perf.techniques.overrides import override_block, override_option
 from liger_perf.techniques.settings_function import make_tunable, settings_name
 
@@ -95,3 +103,7 @@ def _further_knobs(text: str, kernel: JitKernel) -> tuple[str, list[Knob]]:
             text = blocked
             knobs.append(Knob(kernel=kernel.name, function=function, name=block, values=BLOCKS, constexpr=block))
     return text, knobs
+
+
+VALID = (NORM_BACKWARD, DICTIONARY, SOFTMAX)
+INVALID = (AUTOTUNED, WARPS_PARAMETER, FOREIGN_DICTIONARY)

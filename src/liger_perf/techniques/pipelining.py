@@ -28,6 +28,7 @@ from liger_perf.model.variants import Change
 from liger_perf.techniques.arguments import append_parameter
 from liger_perf.techniques.base import Evidence, Knob, Opportunity, Refusal, Rewrite
 from liger_perf.techniques.evidence import argument, launched_kernels, launches_of
+from liger_perf.techniques.examples import NORM_BACKWARD, SOFTMAX, changed
 from liger_perf.techniques.memory_layout import CapturedLayout
 from liger_perf.techniques.overrides import override_constexpr
 from liger_perf.techniques.settings_function import make_tunable, settings_name
@@ -51,13 +52,11 @@ class Pipelining:
         kernels = [kernel for kernel in launched_kernels(evidence) if _may_gain(kernel)]
         if not kernels:
             return Refusal("no launched kernel loads from memory in a loop that could be pipelined")
-        many = any(
-            _turns(kernel, launch) > _FEW_TURNS for kernel in kernels for launch in launches_of(evidence, kernel.name)
-        )
+        turns = [_turns(kernel, launch) for kernel in kernels for launch in launches_of(evidence, kernel.name)]
         return Opportunity(
             kernels=tuple(kernel.name for kernel in kernels),
             reason="each turn of a loop waits for its own loads",
-            predicted_gain=evidence.earlier.get(self.key, 1.35 if many else 1.05),
+            predicted_gain=evidence.earlier.get(self.key, 1.35 if max(turns) > _FEW_TURNS else 1.05),
         )
 
     def rewrite(self, source: str, evidence: Evidence) -> Rewrite | Refusal:
@@ -222,3 +221,29 @@ def _turns(kernel: JitKernel, launch: Launch) -> int:
         if loop.loads and isinstance(block, int) and isinstance(extent, int) and block > 0:
             by_columns = max(by_columns, -(-extent // block))
     return max(by_rows, by_columns)
+
+
+_STORE = "tl.store(dX_ptr + row * dX_stride"
+VALID = (NORM_BACKWARD, SOFTMAX)
+INVALID = (
+    changed(
+        NORM_BACKWARD,
+        _STORE,
+        "tl.store(dX_ptr + (row + 1) * dX_stride",
+        name="a row is read after its neighbour was written",
+        why="different elements",
+    ),
+    changed(NORM_BACKWARD, _STORE, "tl.store(dX_ptr + pid * dX_stride", name="one row for all turns", why="move"),
+    changed(
+        NORM_BACKWARD,
+        "tl.load(dY_ptr + row * dY_stride",
+        "tl.load(dY_ptr + start * dY_stride",
+        name="what is stored is loaded in every turn",
+        why="move",
+    ),
+    changed(NORM_BACKWARD, _STORE, "tl.atomic_add(dX_ptr + row * dX_stride", name="atomics", why="atomic"),
+    changed(
+        NORM_BACKWARD, "        dW += dY * X\n", "        if row > 3:\n            break\n", name="break", why="data"
+    ),
+    changed(NORM_BACKWARD, "range(start, end)", "range(start, end, -1)", name="backwards", why="overlap"),
+)

@@ -22,6 +22,7 @@ from liger_perf.kernels.source import Edit, Source, bound, dotted, names, walk
 from liger_perf.model.variants import Change
 from liger_perf.techniques.base import Evidence, Knob, Opportunity, Refusal, Rewrite
 from liger_perf.techniques.evidence import launched_kernels, launches_of
+from liger_perf.techniques.examples import DICTIONARY, NORM_BACKWARD, SOFTMAX, changed
 from liger_perf.techniques.settings_function import COMMENT, make_tunable, settings_name, tuned_variable
 from liger_perf.techniques.statements import line_before
 
@@ -197,3 +198,30 @@ def _is_known_before(source: Source, function: cst.FunctionDef, call: cst.CSTNod
         if any(source.span(node)[0] >= position for node in nodes) or (nodes and name not in params and not surely):
             return False
     return True
+
+
+VALID = (NORM_BACKWARD, DICTIONARY)
+INVALID = (
+    SOFTMAX,
+    changed(
+        NORM_BACKWARD,
+        "    grid = (sm_count,)\n",
+        "    grid = (sm_count,)\n    X.programs = sm_count\n",
+        name="the number of programs is used elsewhere",
+        why="used for more",
+    ),
+    changed(
+        NORM_BACKWARD,
+        "    sm_count = 1\n",
+        "    sm_count = 1\n    dW = torch.empty((sm_count, n_cols), dtype=torch.float16)\n",
+        name="partial sums in float16",
+        why="partial results",
+    ),
+    changed(
+        NORM_BACKWARD,
+        "    grid = (sm_count,)\n",
+        "    grid = (sm_count,)\n    X = X.contiguous()\n    dY = dY.contiguous()\n",
+        name="the tensor changes after the count",
+        why="not known where",
+    ),
+)

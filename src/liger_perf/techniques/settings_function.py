@@ -157,7 +157,7 @@ def _rows_name(source: Source, kernel: JitKernel, sites: list[tuple[cst.Function
 
     Empty where it does, or where a launch gives no plain value.
     """
-    firsts = [(grid_elements(source, function, call) or [None])[0] for function, calls in sites for call in calls]
+    firsts = [next(iter(grid_elements(source, function, call)), None) for function, calls in sites for call in calls]
     first = dotted(firsts[0]) if firsts[0] is not None else ""
     plain = all(_is_simple(node) for node in firsts)
     alike = all(
