@@ -44,6 +44,12 @@ def read_facts(source: Source) -> KernelFile:
     )
 
 
+def read_one_kernel(source: Source, name: str) -> JitKernel | None:
+    """The facts of one jitted function, without reading the rest of the file."""
+    function = source.function(name)
+    return read_kernel(source, function) if function is not None and is_jitted(function) else None
+
+
 def _site(
     source: Source, kernels: tuple[JitKernel, ...], name: str, function: cst.FunctionDef, call: cst.Call
 ) -> LaunchSite:

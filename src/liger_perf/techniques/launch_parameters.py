@@ -13,7 +13,8 @@ Source: Liger-Kernel #1267 (15 % on B200), sglang #22351 (1.14× on H200).
 from __future__ import annotations
 
 from liger_perf.kernels.facts import JitKernel
-from liger_perf.kernels.reader import read_kernel_file
+from liger_perf.kernels.reader import read_one_kernel
+from liger_perf.kernels.source import Source
 from liger_perf.model.variants import Change
 from liger_perf.techniques.base import Evidence, Knob, Opportunity, Refusal, Rewrite
 from liger_perf.techniques.evidence import launched_kernels
@@ -77,7 +78,7 @@ def _rewrite_kernel(source: str, name: str) -> Rewrite | Refusal:
     text = override_option(tunable, name, "num_warps")
     if isinstance(text, Refusal):
         return text
-    kernel = read_kernel_file(source).kernel(name)
+    kernel = read_one_kernel(Source(source), name)
     assert kernel is not None
     knobs = [Knob(kernel=name, function=settings_name(name), name="num_warps", values=WARPS, option=True)]
     text, extra = _further_knobs(text, kernel)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from liger_perf.kernels.reader import read_facts
+from liger_perf.kernels.reader import read_one_kernel
 from liger_perf.kernels.source import Edit, Source, bound, called, dotted, keyword, names, walk
 from liger_perf.techniques.arguments import append_argument, break_long_lists
 from liger_perf.techniques.base import Refusal
@@ -24,7 +24,7 @@ def override_option(text: str, kernel: str, option: str) -> str | Refusal:
     without warps reject it.
     """
     source = Source(text)
-    facts = read_facts(source).kernel(kernel)
+    facts = read_one_kernel(source, kernel)
     if facts is None or option in facts.params:
         return Refusal(f"{kernel}: {option} is a parameter of the kernel, not a launch option")
     edits: list[Edit] = []
@@ -48,7 +48,7 @@ def override_option(text: str, kernel: str, option: str) -> str | Refusal:
 def override_block(text: str, kernel: str, block: str) -> str | Refusal:
     """Let the settings replace a constexpr that the launch passes; refuses where the grid follows from its value."""
     source = Source(text)
-    facts = read_facts(source).kernel(kernel)
+    facts = read_one_kernel(source, kernel)
     edits: list[Edit] = []
     for function, call, variable in _tunable_launches(source, kernel):
         value = arguments(facts.params, call).get(block) if facts is not None else None

@@ -21,7 +21,7 @@ from liger_perf.kernels.disjoint import unsafe_reason
 from liger_perf.kernels.facts import JitKernel
 from liger_perf.kernels.jitted import RANGES, loop_call
 from liger_perf.kernels.memory import accesses
-from liger_perf.kernels.reader import read_facts
+from liger_perf.kernels.reader import read_one_kernel
 from liger_perf.kernels.source import Edit, Source, called, keyword, names, walk
 from liger_perf.model.launches import Launch
 from liger_perf.model.variants import Change
@@ -116,20 +116,20 @@ def _rewrite_kernel(text: str, name: str, evidence: Evidence) -> Rewrite | Refus
 
 def _plan(source: Source, name: str, captured: list[Launch]) -> _Plan | Refusal:
     function = source.function(name)
-    facts = read_facts(source).kernel(name)
+    facts = read_one_kernel(source, name)
     if function is None or facts is None:
         return Refusal("the kernel is not in this file")
     flow = Dataflow(source, function)
     layout = CapturedLayout(source, name, facts.params, captured)
     loops: list[cst.For] = []
     reasons: list[str] = []
-    done = False
+    done = ""
     for node in _innermost(source, function):
         call = loop_call(node)
         assert call is not None
         stages = keyword(call, "num_stages")
-        if stages is not None and PARAMETER in source.get(stages.value):
-            done = True
+        if stages is not None and source.get(stages.value).startswith(PARAMETER):
+            done = source.get(stages.value)
         elif any(arg.keyword is not None for arg in call.args):
             reasons.append("the loop chooses its own options already")
             continue
@@ -141,7 +141,7 @@ def _plan(source: Source, name: str, captured: list[Launch]) -> _Plan | Refusal:
     if not loops:
         return Refusal("; ".join(dict.fromkeys(reasons)) or "no innermost loop loads from memory")
     widest = max((_loads(source, flow, loop) for loop in loops), key=len)
-    return _Plan(loops=tuple(loops), loads=widest, parameter=_parameter(source, function, done), done=done)
+    return _Plan(loops=tuple(loops), loads=widest, parameter=done or _parameter(function), done=bool(done))
 
 
 def _innermost(source: Source, function: cst.FunctionDef) -> list[cst.For]:
@@ -156,10 +156,10 @@ def _innermost(source: Source, function: cst.FunctionDef) -> list[cst.For]:
     return found
 
 
-def _parameter(source: Source, function: cst.FunctionDef, done: bool) -> str:
+def _parameter(function: cst.FunctionDef) -> str:
     """LOOP_STAGES, or LOOP_STAGES_2 and so on where the kernel uses the name for something else."""
     name, number = PARAMETER, 1
-    while not done and name in names(function):
+    while name in names(function):
         number += 1
         name = f"{PARAMETER}_{number}"
     return name

@@ -15,7 +15,7 @@ import msgspec
 
 from liger_perf.kernels.facts import JitKernel
 from liger_perf.kernels.host import grid_elements, host_functions, launch_calls, launched
-from liger_perf.kernels.reader import read_facts
+from liger_perf.kernels.reader import read_one_kernel
 from liger_perf.kernels.source import Edit, Source, bound, called, dotted, names, positional, walk
 from liger_perf.techniques.arguments import LINE_LENGTH
 from liger_perf.techniques.base import Refusal
@@ -41,7 +41,7 @@ def settings_name(kernel: str) -> str:
 def make_tunable(text: str, kernel: str) -> str | Refusal:
     """Add the settings function of `kernel` and ask it before each launch. Changes nothing where that was done."""
     source = Source(text)
-    facts = read_facts(source).kernel(kernel)
+    facts = read_one_kernel(source, kernel)
     if facts is None:
         return Refusal(f"{kernel} is not a jitted function of this file")
     if facts.autotuned:

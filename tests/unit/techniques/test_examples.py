@@ -23,7 +23,9 @@ def _examples(kind: str) -> list[pytest.param]:  # type: ignore[valid-type]
 
 
 def _comments(source: str) -> list[str]:
-    return [token.string for token in tokenize.generate_tokens(StringIO(source).readline) if token.type == tokenize.COMMENT]
+    return [
+        token.string for token in tokenize.generate_tokens(StringIO(source).readline) if token.type == tokenize.COMMENT
+    ]
 
 
 @pytest.mark.parametrize(("technique", "example"), _examples("VALID"))
