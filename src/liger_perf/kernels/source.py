@@ -107,6 +107,12 @@ class Source:
         return b"".join(pieces).decode()
 
 
+@lru_cache(maxsize=8)
+def parsed(text: str) -> Source:
+    """The parsed file, remembered: successive steps of a rewrite ask for the same text again."""
+    return Source(text)
+
+
 def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """A node and everything inside it, in the order of the text."""
     stack = [node]

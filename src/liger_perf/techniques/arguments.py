@@ -13,7 +13,7 @@ import libcst as cst
 
 from liger_perf.kernels.dataflow import is_jitted, parameters
 from liger_perf.kernels.host import launched
-from liger_perf.kernels.source import Edit, Source, walk
+from liger_perf.kernels.source import Edit, Source, parsed, walk
 
 LINE_LENGTH = 120
 
@@ -54,7 +54,7 @@ def break_long_lists(text: str, kernel: str) -> str:
 
     Lists that hold comments are left alone: whoever wrote them has broken them already.
     """
-    source = Source(text)
+    source = parsed(text)
     edits: list[Edit] = []
     for node in walk(source.module):
         items: Sequence[cst.CSTNode] = ()

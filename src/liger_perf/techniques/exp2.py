@@ -14,7 +14,7 @@ from __future__ import annotations
 import libcst as cst
 
 from liger_perf.kernels.dataflow import Dataflow, is_jitted
-from liger_perf.kernels.source import Edit, Source, bound, called, names, positional, walk
+from liger_perf.kernels.source import Edit, Source, bound, called, names, parsed, positional, walk
 from liger_perf.model.variants import Change
 from liger_perf.techniques.base import Evidence, Opportunity, Refusal, Rewrite
 from liger_perf.techniques.evidence import launched_kernels
@@ -46,26 +46,26 @@ class Exp2:
 
     def rewrite(self, source: str, evidence: Evidence) -> Rewrite | Refusal:
         """Rewrite every launched kernel of which all exponentials are provably float32."""
-        parsed = Source(source)
+        tree = parsed(source)
         edits: list[Edit] = []
         changes: list[Change] = []
         refusals: list[str] = []
         for kernel in launched_kernels(evidence):
-            function = parsed.function(kernel.name)
+            function = tree.function(kernel.name)
             calls = _exponentials(function) if function is not None else []
             if function is None or not calls:
                 continue
-            flow = Dataflow(parsed, function)
-            if not all(_is_float32(parsed, flow, positional(call)[0].value, set()) for call in calls):
+            flow = Dataflow(tree, function)
+            if not all(_is_float32(tree, flow, positional(call)[0].value, set()) for call in calls):
                 refusals.append(f"{kernel.name}: an exponential's argument is not provably float32")
                 continue
-            edits += [edit for call in calls for edit in _edits(parsed, call)]
+            edits += [edit for call in calls for edit in _edits(tree, call)]
             why = "the multiplication is explicit and the compiler may share it; the hardware computes only 2^x"
             changes.append(Change(what=f"{kernel.name}: {len(calls)} tl.exp become tl.exp2", why=why))
         if not edits:
-            unchanged = CONSTANT in bound(parsed.module)
+            unchanged = CONSTANT in bound(tree.module)
             return _nothing(source, refusals) if not unchanged else Rewrite(source=source, knobs=(), changes=())
-        return Rewrite(source=parsed.edited(edits + _constant(parsed)), knobs=(), changes=tuple(changes))
+        return Rewrite(source=tree.edited(edits + _constant(tree)), knobs=(), changes=tuple(changes))
 
 
 def _nothing(source: str, refusals: list[str]) -> Refusal:

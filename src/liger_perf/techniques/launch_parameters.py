@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from liger_perf.kernels.facts import JitKernel
 from liger_perf.kernels.reader import read_one_kernel
-from liger_perf.kernels.source import Source
+from liger_perf.kernels.source import parsed
 from liger_perf.model.variants import Change
 from liger_perf.techniques.base import Evidence, Knob, Opportunity, Refusal, Rewrite
 from liger_perf.techniques.evidence import launched_kernels
@@ -78,7 +78,7 @@ def _rewrite_kernel(source: str, name: str) -> Rewrite | Refusal:
     text = override_option(tunable, name, "num_warps")
     if isinstance(text, Refusal):
         return text
-    kernel = read_one_kernel(Source(source), name)
+    kernel = read_one_kernel(parsed(source), name)
     assert kernel is not None
     knobs = [Knob(kernel=name, function=settings_name(name), name="num_warps", values=WARPS, option=True)]
     text, extra = _further_knobs(text, kernel)

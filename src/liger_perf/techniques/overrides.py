@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from liger_perf.kernels.reader import read_one_kernel
-from liger_perf.kernels.source import Edit, Source, bound, called, dotted, keyword, names, walk
+from liger_perf.kernels.source import Edit, Source, bound, called, dotted, keyword, names, parsed, walk
 from liger_perf.techniques.arguments import append_argument, break_long_lists
 from liger_perf.techniques.base import Refusal
 from liger_perf.techniques.settings_function import arguments, launches, tuned_variable
@@ -23,7 +23,7 @@ def override_option(text: str, kernel: str, option: str) -> str | Refusal:
     Without settings the launch stays exactly as it was: an option that it did not pass is not passed, since backends
     without warps reject it.
     """
-    source = Source(text)
+    source = parsed(text)
     facts = read_one_kernel(source, kernel)
     if facts is None or option in facts.params:
         return Refusal(f"{kernel}: {option} is a parameter of the kernel, not a launch option")
@@ -47,7 +47,7 @@ def override_option(text: str, kernel: str, option: str) -> str | Refusal:
 
 def override_block(text: str, kernel: str, block: str) -> str | Refusal:
     """Let the settings replace a constexpr that the launch passes; refuses where the grid follows from its value."""
-    source = Source(text)
+    source = parsed(text)
     facts = read_one_kernel(source, kernel)
     edits: list[Edit] = []
     for function, call, variable in _tunable_launches(source, kernel):
@@ -65,7 +65,7 @@ def override_block(text: str, kernel: str, block: str) -> str | Refusal:
 
 def override_constexpr(text: str, kernel: str, parameter: str, key: str, default: int) -> str:
     """Pass a constexpr that the rewrite added to the kernel: `LOOP_STAGES=tuned.get("loop_stages", 1)`."""
-    source = Source(text)
+    source = parsed(text)
     edits: list[Edit] = []
     for _, call, variable in _tunable_launches(source, kernel):
         if keyword(call, parameter) is None:

@@ -22,7 +22,7 @@ from liger_perf.kernels.facts import JitKernel
 from liger_perf.kernels.jitted import RANGES, loop_call
 from liger_perf.kernels.memory import accesses
 from liger_perf.kernels.reader import read_one_kernel
-from liger_perf.kernels.source import Edit, Source, called, keyword, names, walk
+from liger_perf.kernels.source import Edit, Source, called, keyword, names, parsed, walk
 from liger_perf.model.launches import Launch
 from liger_perf.model.variants import Change
 from liger_perf.techniques.arguments import append_parameter
@@ -97,7 +97,7 @@ def _rewrite_kernel(text: str, name: str, evidence: Evidence) -> Rewrite | Refus
     tunable = make_tunable(text, name)
     if isinstance(tunable, Refusal):
         return tunable
-    source = Source(tunable)
+    source = parsed(tunable)
     plan = _plan(source, name, captured)
     if isinstance(plan, Refusal):
         return plan

@@ -18,7 +18,7 @@ import libcst as cst
 from liger_perf.kernels.facts import KernelFile, PartialSum
 from liger_perf.kernels.host import grid_elements, host_functions, launch_calls, launched
 from liger_perf.kernels.reader import read_facts
-from liger_perf.kernels.source import Edit, Source, bound, dotted, names, walk
+from liger_perf.kernels.source import Edit, Source, bound, dotted, names, parsed, walk
 from liger_perf.model.variants import Change
 from liger_perf.techniques.base import Evidence, Knob, Opportunity, Refusal, Rewrite
 from liger_perf.techniques.evidence import launched_kernels, launches_of
@@ -51,7 +51,7 @@ class ProgramsPerSm:
 
     def rewrite(self, source: str, evidence: Evidence) -> Rewrite | Refusal:
         """Multiply the number of programs wherever the pattern holds."""
-        partials = _partial_sums(read_facts(Source(source)), evidence)
+        partials = _partial_sums(read_facts(parsed(source)), evidence)
         knobs: list[Knob] = []
         changes: list[Change] = []
         refusals: list[str] = []
@@ -92,7 +92,7 @@ def _rewrite(text: str, partial: PartialSum) -> str | Refusal:
     tunable = make_tunable(text, partial.kernel)
     if isinstance(tunable, Refusal):
         return tunable
-    source = Source(tunable)
+    source = parsed(tunable)
     function = dict(host_functions(source)).get(partial.function)
     tuned = tuned_variable(source, function, partial.kernel) if function is not None else None
     if function is None or tuned is None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from liger_perf.kernels.source import Edit, Source
+from liger_perf.kernels.source import Edit, parsed
 from liger_perf.model.branches import Branch, Provenance
 
 MAX_BRANCHES = 4
@@ -38,7 +38,7 @@ def clear_settings(text: str, function: str) -> str:
 
 
 def _with_body(text: str, function: str, lines: Sequence[str]) -> str:
-    source = Source(text)
+    source = parsed(text)
     node = source.function(function)
     if node is None or not isinstance(node.body, cst.IndentedBlock) or node.get_docstring() is None:
         raise ValueError(f"the file has no settings function {function}")

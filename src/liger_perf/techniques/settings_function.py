@@ -16,7 +16,7 @@ import msgspec
 from liger_perf.kernels.facts import JitKernel
 from liger_perf.kernels.host import grid_elements, host_functions, launch_calls, launched
 from liger_perf.kernels.reader import read_one_kernel
-from liger_perf.kernels.source import Edit, Source, bound, called, dotted, names, positional, walk
+from liger_perf.kernels.source import Edit, Source, bound, called, dotted, names, parsed, positional, walk
 from liger_perf.techniques.arguments import LINE_LENGTH
 from liger_perf.techniques.base import Refusal
 from liger_perf.techniques.statements import block_statement, line_before, unused_name
@@ -40,7 +40,7 @@ def settings_name(kernel: str) -> str:
 
 def make_tunable(text: str, kernel: str) -> str | Refusal:
     """Add the settings function of `kernel` and ask it before each launch. Changes nothing where that was done."""
-    source = Source(text)
+    source = parsed(text)
     facts = read_one_kernel(source, kernel)
     if facts is None:
         return Refusal(f"{kernel} is not a jitted function of this file")
@@ -60,6 +60,17 @@ def make_tunable(text: str, kernel: str) -> str | Refusal:
             return query
         queries.append(query)
     return source.edited(_edits(source, kernel, sites[0][0], queries)) if queries else text
+
+
+def axes(text: str, kernel: str) -> tuple[str, str]:
+    """Which parameters of the kernel's settings function are the width and the rows; empty where there is none."""
+    source = parsed(text)
+    facts, function = read_one_kernel(source, kernel), source.function(settings_name(kernel))
+    if facts is None or function is None:
+        return "", ""
+    params = [param.name.value for param in function.params.params if param.name.value not in ("dtype", "device")]
+    width = next((name for name in facts.extents if name in params), "")
+    return width, next((name for name in params if name not in facts.extents), "")
 
 
 def launches(source: Source, kernel: str) -> Iterator[tuple[cst.FunctionDef, list[cst.Call]]]:
@@ -164,9 +175,8 @@ def _rows_name(source: Source, kernel: JitKernel, sites: list[tuple[cst.Function
         len({source.get(element) for call in calls for element in grid_elements(source, function, call)[:1]}) == 1
         for function, calls in sites
     )
-    if kernel.row_extents or not plain or not alike or not first.isidentifier() or first in kernel.extents:
-        return ""
-    return first
+    name = first if first.isidentifier() else "n_rows"
+    return "" if kernel.row_extents or not plain or not alike or name in kernel.extents else name
 
 
 def _tensor(source: Source, function: cst.FunctionDef, name: str, given: list[dict[str, cst.BaseExpression]]) -> str:

@@ -16,7 +16,7 @@ from liger_perf.techniques.launch_parameters import LaunchParameters
 from liger_perf.techniques.pipelining import Pipelining
 from liger_perf.techniques.programs_per_sm import ProgramsPerSm
 from liger_perf.techniques.settings_body import write_settings
-from liger_perf.techniques.settings_function import make_tunable, settings_name
+from liger_perf.techniques.settings_function import axes, make_tunable, settings_name
 
 H200 = Provenance(gpu="NVIDIA H200", capability=(9, 0), version="0.1.0")
 FUNCTION = "_norm_backward_kernel_settings"
@@ -201,3 +201,13 @@ def test_writing_twice_replaces_the_branches() -> None:
 def test_neither_none_nor_too_many_branches_are_written(count: int) -> None:
     with pytest.raises(ValueError, match="branches"):
         write_settings(_all(NORM_BACKWARD.source), FUNCTION, BRANCHES[:1] * count, H200)
+
+
+def test_the_axes_are_found_among_the_parameters() -> None:
+    assert axes(_all(NORM_BACKWARD.source), "_norm_backward_kernel") == ("n_cols", "n_rows")
+    source = SOFTMAX.source.replace("[(n_rows,)]", "[(X.shape[0],)]")
+    tunable = make_tunable(source, "_softmax_kernel")
+    assert isinstance(tunable, str)
+    assert "_softmax_kernel_settings(X.shape[0], n_cols, X.dtype, X.device)" in tunable
+    assert axes(tunable, "_softmax_kernel") == ("n_cols", "n_rows")
+    assert axes(source, "_softmax_kernel") == ("", "")
