@@ -1,0 +1,52 @@
+# The virtual environment: VENV=DIR on the command line, else the active one, else .venv, made where it is missing.
+VENV ?= $(or $(VIRTUAL_ENV),.venv)
+PYTHON ?= python3
+# A build without CUDA, which is all that the simulated device needs. Without a version pip would take gigabytes.
+TORCH ?= torch==2.13.0
+# How many tests at once.
+JOBS ?= 2
+
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.liger-perf-installed
+
+.DEFAULT_GOAL := help
+.PHONY: help venv test test-fast test-gpu lint format clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## make the virtual environment and install everything into it
+
+$(STAMP): pyproject.toml examples/mini_liger/pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: $(PYTHON) is older than 3.11; name another one: make venv PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -c 'import ensurepip, venv' || \
+	  { echo "error: $(PYTHON) cannot make virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet '$(TORCH)'
+	$(BIN)/python -m pip install --quiet triton -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps -e examples/mini_liger
+	@touch $@
+
+test: $(STAMP) ## run all tests that need no GPU, whole pipelines on the simulated device included
+	$(BIN)/python -m pytest -n $(JOBS) -m 'not gpu' --junitxml=build/junit.xml
+
+test-fast: $(STAMP) ## run the tests without the whole pipelines
+	$(BIN)/python -m pytest -n $(JOBS) -m 'not gpu and not slow'
+
+test-gpu: $(STAMP) ## run the tests that need an NVIDIA GPU (make venv TORCH='torch>=2.6' there)
+	$(BIN)/python -m pytest -m gpu tests/gpu
+
+lint: $(STAMP) ## check style, types and the boundaries between the modules
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## repair what ruff can repair
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean: ## remove what the other targets made, .venv included
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests examples -name __pycache__ -prune -exec rm -rf {} +
