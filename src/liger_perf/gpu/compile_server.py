@@ -2,8 +2,8 @@
 
 `python -m liger_perf.gpu.compile_server --tree T --ops src/…/k.py --arch 90`
 
-A stub driver names the target, so that `JITFunction.run(warmup=True)` compiles exactly what a launch would, under the same
-key of the on-disk cache: a worker that launches the same configuration later finds it compiled.
+A stub driver names the target, so that `JITFunction.run(warmup=True)` compiles exactly what a launch would, under the
+same key of the on-disk cache: a worker that launches the same configuration later finds it compiled.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class FunctionRecorder:
                 )
             return real_apply(*args)
 
-        cls.apply = staticmethod(apply)  # type: ignore[assignment, method-assign]
+        cls.apply = staticmethod(apply)  # type: ignore[method-assign]
         cls._real_apply = staticmethod(real_apply)  # type: ignore[attr-defined]
 
     def restart(self) -> None:
@@ -99,7 +99,8 @@ def replay(calls: Sequence[FunctionCall], *, dtype: str, rows: int, seed: int, d
 
     Args:
         dtype: floating tensors are cast to it ("float32", "float16", "bfloat16").
-        rows: the leading extent is shortened to it where a tensor's leading extent is that of the first tensor; 0 keeps.
+        rows: the leading extent is shortened to it where a tensor's leading extent is that of the first tensor;
+            0 keeps it.
 
     Returns:
         float64 arrays by name: `<call>.<class>.output<k>`, `.grad<k>` for the k-th argument, `.input<k>` where the

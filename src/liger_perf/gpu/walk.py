@@ -1,7 +1,7 @@
 """Runs the repository's benchmark script, unmodified, and stops where it measures.
 
-`run_benchmarks` of the script's own harness and `triton.testing.do_bench` are replaced in this process only; the script's
-own setup code makes the inputs, so no setup function has to be known.
+`run_benchmarks` of the script's own harness and `triton.testing.do_bench` are replaced in this process only; the
+script's own setup code makes the inputs, so no setup function has to be known.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def walk(tree: Path, script: Path, cells: Sequence[Cell], modes: Sequence[str], 
     scripts = str(script.parent)
     if scripts not in sys.path:
         sys.path.insert(0, scripts)
-    harness = importlib.import_module(HARNESS)
+    harness: Any = importlib.import_module(HARNESS)
     walker = Walker(visitor, modes)
     names = run_benchmarks_parameters(harness.run_benchmarks)
 

@@ -166,7 +166,7 @@ class Worker:
             arrays = replay(
                 calls, dtype=command.dtype, rows=command.rows, seed=command.seed, device=self._device.torch_device
             )
-        np.savez(command.path, **arrays)
+        np.savez(command.path, **arrays)  # type: ignore[arg-type]  # no array is called allow_pickle
         self._channel.send(Recorded(tuple(arrays)))
 
 

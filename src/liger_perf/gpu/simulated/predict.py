@@ -66,8 +66,8 @@ class Predictor:
         self._known: dict[bytes, float] = {}
 
     def launch_us(self, function: Any, launch: Launch) -> float:
-        """Predicted µs. Raises what the compiler raises, and MemoryError where shared memory does not suffice, as a real
-        launch would fail."""
+        """Predicted µs. Raises what the compiler raises, and MemoryError where shared memory does not suffice, since a
+        real launch would fail there too."""
         key = msgspec.json.encode(launch)
         if key not in self._known:
             self._known[key] = launch_us(H200, self._work(function, launch))
