@@ -24,6 +24,11 @@ class Bench(Protocol):
         """Yield the points beneath which the kernel's own file launches; the worker waits at each."""
         ...
 
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Points of cells beyond the script's own that the last whole walk left out, each with the script's reason."""
+        ...
+
     def time(self, runs: int, settings: Settings | None = None, warmup: int = 1) -> PassTimes:
         """Time the pass at the current point; `settings` replace what the generated settings functions answer."""
         ...
