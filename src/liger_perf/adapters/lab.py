@@ -97,7 +97,7 @@ class ProcessLab:
     def compile(self, tree: Path, paths: KernelPaths, launches: Sequence[Launch], arch: int) -> list[CubinFacts]:
         argv = [self._python, "-m", "liger_perf.gpu.compile_server", "--tree", str(tree), "--ops", paths.ops]
         environment = {**self._environment(tree), "CUDA_VISIBLE_DEVICES": ""}
-        return compile_all([*argv, "--arch", str(arch)], tree, environment, launches)
+        return compile_all(argv, tree, environment, launches, arch)
 
     def run(self, tree: Path, command: Sequence[str], *, timeout_s: float) -> CommandResult:
         with self._held():
