@@ -104,7 +104,8 @@ class ProcessLab:
             return run_command(command, tree, self._environment(tree, interpret=True), timeout_s)
 
     def _environment(self, tree: Path, *, interpret: bool = False) -> dict[str, str]:
-        extra = {"TRITON_DEFAULT_FP_FUSION": "1"}
+        # Unbuffered: else what a crashed script printed follows its traceback and pushes it out of the last lines.
+        extra = {"TRITON_DEFAULT_FP_FUSION": "1", "PYTHONUNBUFFERED": "1"}
         if interpret and self._kind is DeviceKind.SIMULATED:
             extra["TRITON_INTERPRET"] = "1"
         environment = worker_environment(tree, self._cache, extra, python=self._python)
