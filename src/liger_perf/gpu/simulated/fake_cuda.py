@@ -37,6 +37,8 @@ class FakeCuda(TorchFunctionMode):
             return True
         if func is torch.Tensor.cuda:
             return args[0]
+        if func is torch.device:
+            return func(*args, **kwargs)  # a name, compared with those of tensors: nothing is put there yet
         if "device" in kwargs:
             kwargs["device"] = on_cpu(kwargs["device"])
         return func(*(on_cpu(arg) for arg in args), **kwargs)
