@@ -20,8 +20,18 @@ class Bench(Protocol):
     is closed and a new one must be opened.
     """
 
+    @property
+    def alive(self) -> bool:
+        """Whether the worker can still be asked something."""
+        ...
+
     def walk(self, cells: Sequence[Cell] = (Cell(),), modes: Sequence[str] = ()) -> Iterator[PointRecord]:
         """Yield the points beneath which the kernel's own file launches; the worker waits at each."""
+        ...
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Points of cells beyond the script's own that the last whole walk left out, each with the script's reason."""
         ...
 
     def time(self, runs: int, settings: Settings | None = None, warmup: int = 1) -> PassTimes:

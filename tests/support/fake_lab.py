@@ -62,6 +62,7 @@ class FakeBench:
     def __init__(self, records: Sequence[PointRecord], crash: str) -> None:
         self._records = records
         self._crash = crash
+        self.skipped: tuple[str, ...] = ()
 
     def walk(self, cells: Sequence[Cell] = (Cell(),), modes: Sequence[str] = ()) -> Iterator[PointRecord]:
         if self._crash:

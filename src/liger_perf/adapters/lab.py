@@ -37,6 +37,8 @@ class ProcessLab:
         self._python = python
         self._facts: DeviceFacts | None = None
         self._seconds = 0.0
+        self._holders = 0
+        self._since = 0.0
 
     @property
     def device_seconds(self) -> float:
@@ -97,14 +99,15 @@ class ProcessLab:
     def compile(self, tree: Path, paths: KernelPaths, launches: Sequence[Launch], arch: int) -> list[CubinFacts]:
         argv = [self._python, "-m", "liger_perf.gpu.compile_server", "--tree", str(tree), "--ops", paths.ops]
         environment = {**self._environment(tree), "CUDA_VISIBLE_DEVICES": ""}
-        return compile_all([*argv, "--arch", str(arch)], tree, environment, launches)
+        return compile_all(argv, tree, environment, launches, arch)
 
     def run(self, tree: Path, command: Sequence[str], *, timeout_s: float) -> CommandResult:
         with self._held():
             return run_command(command, tree, self._environment(tree, interpret=True), timeout_s)
 
     def _environment(self, tree: Path, *, interpret: bool = False) -> dict[str, str]:
-        extra = {"TRITON_DEFAULT_FP_FUSION": "1"}
+        # Unbuffered: else what a crashed script printed follows its traceback and pushes it out of the last lines.
+        extra = {"TRITON_DEFAULT_FP_FUSION": "1", "PYTHONUNBUFFERED": "1"}
         if interpret and self._kind is DeviceKind.SIMULATED:
             extra["TRITON_INTERPRET"] = "1"
         environment = worker_environment(tree, self._cache, extra, python=self._python)
@@ -115,8 +118,13 @@ class ProcessLab:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        start = time.monotonic()
+        # Workers that hold the device together, such as the judge's three, hold it once.
+        if self._holders == 0:
+            self._since = time.monotonic()
+        self._holders += 1
         try:
             yield
         finally:
-            self._seconds += time.monotonic() - start
+            self._holders -= 1
+            if self._holders == 0:
+                self._seconds += time.monotonic() - self._since

@@ -138,6 +138,4 @@ def interrupted_text(session: str, state_option: str) -> str:
 
 def patch_text(patch: str, repository: str) -> str:
     """How to take the result over."""
-    return (
-        f"the checkout is unchanged; to apply the winner: git -C {shlex.quote(repository)} apply {shlex.quote(patch)}"
-    )
+    return f"the checkout is unchanged; to apply the winner: patch -d {shlex.quote(repository)} -p1 -i {shlex.quote(patch)}"

@@ -2,14 +2,18 @@
 
 `python -m liger_perf.gpu.compile_server --tree T --ops src/…/k.py --arch 90`
 
-A stub driver names the target, so that `JITFunction.run(warmup=True)` compiles exactly what a launch would, under the same
-key of the on-disk cache: a worker that launches the same configuration later finds it compiled.
+The first line is Ready: a process that ends before it could not import the target, one that ends later was taken down
+by the launch that it was compiling.
+
+A stub driver names the target, so that `JITFunction.run(warmup=True)` compiles exactly what a launch would, under the
+same key of the on-disk cache: a worker that launches the same configuration later finds it compiled.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -30,6 +34,7 @@ from liger_perf.gpu.launch_hook import DTYPE_PREFIX, TORCH_DTYPE_PREFIX, constex
 from liger_perf.gpu.modules import kernel_module
 from liger_perf.model.launches import Argument, Launch, Scalar
 from liger_perf.model.measurements import CubinFacts
+from liger_perf.model.protocol import Ready
 
 RESOURCES = re.compile(r"REG:(\d+) STACK:(\d+)")
 
@@ -140,11 +145,14 @@ def main() -> None:
     parser.add_argument("--ops", required=True)
     parser.add_argument("--arch", type=int, required=True)
     arguments = parser.parse_args()
+    start = time.monotonic()
     reader, writer = Channel.private_streams()
     triton.runtime.driver.set_active(StubDriver(arguments.arch))
     sys.path[:0] = [str(arguments.tree / "src"), str(arguments.tree)]
     module = kernel_module(arguments.ops)
     decoder = msgspec.json.Decoder(Launch)
+    writer.write(msgspec.json.encode(Ready(pid=os.getpid(), seconds=time.monotonic() - start)) + b"\n")
+    writer.flush()
     for line in reader:
         launch = decoder.decode(line)
         function = unwrapped(getattr(sys.modules.get(launch.module, module), launch.kernel))

@@ -62,7 +62,7 @@ class CudaDevice:
             capability=(properties.major, properties.minor),
             sm_count=properties.multi_processor_count,
             memory_bytes=properties.total_memory,
-            shared_memory_bytes=properties.shared_memory_per_block_optin,
+            shared_memory_bytes=properties.shared_memory_per_block_optin,  # type: ignore[attr-defined]  # not in the stub
             copy_gbs=self._timing.copy_bandwidth_gbs() if measure_bandwidth else 0.0,
             driver=driver_version(),
             torch=str(torch.__version__),
@@ -86,6 +86,12 @@ class CudaDevice:
         fn()
         torch.cuda.synchronize()
         return torch.cuda.max_memory_allocated() - before
+
+
+def loses_context(error: BaseException) -> bool:
+    """Whether a CUDA error outlives the call that raised it: the process's context is lost."""
+    signs = ("CUDA error", "illegal memory access", "device-side assert", "misaligned")
+    return any(sign in str(error) for sign in signs)
 
 
 def driver_version() -> str:

@@ -60,7 +60,7 @@ class FunctionRecorder:
                 )
             return real_apply(*args)
 
-        cls.apply = staticmethod(apply)  # type: ignore[assignment, method-assign]
+        cls.apply = staticmethod(apply)  # type: ignore[method-assign]
         cls._real_apply = staticmethod(real_apply)  # type: ignore[attr-defined]
 
     def restart(self) -> None:
@@ -99,11 +99,12 @@ def replay(calls: Sequence[FunctionCall], *, dtype: str, rows: int, seed: int, d
 
     Args:
         dtype: floating tensors are cast to it ("float32", "float16", "bfloat16").
-        rows: the leading extent is shortened to it where a tensor's leading extent is that of the first tensor; 0 keeps.
+        rows: the leading extent is shortened to it where a tensor's leading extent is that of the first tensor;
+            0 keeps it.
 
     Returns:
-        float64 arrays by name: `<call>.<class>.output<k>`, `.grad<k>` for the k-th argument, `.input<k>` where the
-        function changed an input in place.
+        float64 arrays by name: `<call>.<class>.output<k>`, `.grad<k>` for the k-th argument, `.input<k>` as the
+        function left that argument: what it changes in place must be changed alike.
     """
     found: dict[str, np.ndarray] = {}
     kind = getattr(torch, dtype)
@@ -118,6 +119,7 @@ def replay(calls: Sequence[FunctionCall], *, dtype: str, rows: int, seed: int, d
         _keep(found, name, "output", outputs if isinstance(outputs, tuple) else (outputs,))
         _backward(outputs if isinstance(outputs, tuple) else (outputs,), generator)
         _keep(found, name, "grad", [leaf.grad if isinstance(leaf, torch.Tensor) else None for leaf in leaves])
+        _keep(found, name, "input", inputs)
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
+from torch.autograd import DeviceType  # type: ignore[attr-defined]  # re-exported without saying so
 from torch.profiler import ProfilerActivity, profile
 
 from liger_perf.model.measurements import PassSample, PassTimes
@@ -22,8 +23,8 @@ FLUSH_BYTES = 256 * 2**20  # several times the largest L2 in use (60 MB on H200)
 MARKER = "liger_perf_flush_l2"
 
 
-@triton.jit
-def liger_perf_flush_l2(pointer, count, BLOCK: tl.constexpr):
+@triton.jit  # type: ignore[untyped-decorator]  # triton ships no types
+def liger_perf_flush_l2(pointer, count, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # specialised by triton
     """Overwrite `count` int32 elements, so that nothing of the last run is left in the L2 cache."""
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     tl.store(pointer + offsets, offsets.to(tl.int32), mask=offsets < count)
@@ -93,7 +94,7 @@ def device_events(profiler: Any) -> list[tuple[str, float]]:
     events = [
         (event.start_ns(), event.name(), event.duration_ns() / 1e3)
         for event in results
-        if event.device_type() == torch.autograd.DeviceType.CUDA and event.duration_ns() > 0
+        if event.device_type() == DeviceType.CUDA and event.duration_ns() > 0
     ]
     return [(name, duration) for _, name, duration in sorted(events)]
 

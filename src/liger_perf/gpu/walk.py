@@ -1,12 +1,13 @@
 """Runs the repository's benchmark script, unmodified, and stops where it measures.
 
-`run_benchmarks` of the script's own harness and `triton.testing.do_bench` are replaced in this process only; the script's
-own setup code makes the inputs, so no setup function has to be known.
+`run_benchmarks` of the script's own harness and `triton.testing.do_bench` are replaced in this process only; the
+script's own setup code makes the inputs, so no setup function has to be known.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import runpy
 import sys
@@ -17,9 +18,11 @@ from typing import Any, Protocol
 import torch
 import triton.testing
 
+from liger_perf.gpu.device import loses_context
 from liger_perf.model.launches import Cell, Point
 
 HARNESS = "utils"
+NO_SUCH_VALUE = (AttributeError, LookupError, ValueError)  # a cell names a key or a value that the script cannot have
 
 
 class Visitor(Protocol):
@@ -55,6 +58,15 @@ def cell_value(text: str, like: object) -> Any:
     return text
 
 
+def replaced(cell: Cell, config: dict[str, Any]) -> dict[str, Any]:
+    """The script's configuration with the cell's values in it. Raises one of NO_SUCH_VALUE."""
+    unknown = sorted(cell.config.keys() - config.keys())
+    if unknown:
+        # The script would be measured as it is, under the name of something else.
+        raise LookupError(f"the script's configuration has no {', '.join(unknown)}")
+    return {**config, **{key: cell_value(text, config[key]) for key, text in cell.config.items()}}
+
+
 class Walker:
     """Drives one walk: which points there are, which are visited, and what the script gets instead of a time."""
 
@@ -72,15 +84,27 @@ class Walker:
             return
         for cell in cells:
             for config in arguments.get("extra_benchmark_configs") or [{}]:
-                merged = {
-                    key: cell_value(cell.config[key], value) if key in cell.config else value
-                    for key, value in config.items()
-                }
-                self._points(cell, merged, harness, arguments)
+                try:
+                    merged = replaced(cell, config)
+                except NO_SUCH_VALUE as error:
+                    self.skipped.append(f"[{cell.label}]: {type(error).__name__}: {error}")
+                else:
+                    self._points(cell, merged, harness, arguments)
+
+    def _x_values(self, cell: Cell, arguments: dict[str, Any]) -> Sequence[Any]:
+        """The x values of the cell as the script would hold them; what cannot be one is left out and named."""
+        if not cell.xs:
+            return list(arguments["x_values"])
+        found = []
+        for text in cell.xs:
+            try:
+                found.append(cell_value(text, arguments["x_values"][0]))
+            except NO_SUCH_VALUE as error:
+                self.skipped.append(f"{arguments['x_name']}={text}: {type(error).__name__}: {error}")
+        return found
 
     def _points(self, cell: Cell, config: dict[str, Any], harness: Any, arguments: dict[str, Any]) -> None:
-        x_values = arguments["x_values"]
-        xs = [cell_value(x, x_values[0]) for x in cell.xs] if cell.xs else x_values
+        xs = self._x_values(cell, arguments)
         for mode in arguments.get("kernel_operation_modes") or [None]:
             if self._modes and str(mode) not in self._modes:
                 continue
@@ -110,7 +134,7 @@ class Walker:
         except WalkEnded:
             raise
         except Exception as error:  # the script may refuse a width in any way: the point is left out and named
-            if not point.cell.config and not point.cell.xs:
+            if (not point.cell.config and not point.cell.xs) or loses_context(error):
                 raise
             self.skipped.append(f"{point.key}: {type(error).__name__}: {str(error)[:200]}")
 
@@ -140,7 +164,7 @@ def walk(tree: Path, script: Path, cells: Sequence[Cell], modes: Sequence[str], 
     scripts = str(script.parent)
     if scripts not in sys.path:
         sys.path.insert(0, scripts)
-    harness = importlib.import_module(HARNESS)
+    harness: Any = importlib.import_module(HARNESS)
     walker = Walker(visitor, modes)
     names = run_benchmarks_parameters(harness.run_benchmarks)
 
@@ -166,9 +190,8 @@ def walk(tree: Path, script: Path, cells: Sequence[Cell], modes: Sequence[str], 
 
 def run_benchmarks_parameters(function: Callable[..., Any]) -> dict[str, Any]:
     """Parameter names of the harness's run_benchmarks, in order, with their defaults (None where there is none)."""
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    defaults = function.__defaults__ or ()
-    found: dict[str, Any] = dict.fromkeys(names)
-    found.update(zip(names[len(names) - len(defaults) :], defaults, strict=True))
-    return found
+    return {
+        parameter.name: None if parameter.default is parameter.empty else parameter.default
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    }

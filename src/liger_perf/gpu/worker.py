@@ -18,7 +18,7 @@ import torch
 
 from liger_perf.gpu import settings_hook
 from liger_perf.gpu.channel import Channel
-from liger_perf.gpu.device import Device, open_device
+from liger_perf.gpu.device import Device, loses_context, open_device
 from liger_perf.gpu.functions import FunctionCall, FunctionRecorder, replay
 from liger_perf.gpu.launch_hook import LaunchHook, LaunchRecorder
 from liger_perf.gpu.modules import kernel_module
@@ -47,11 +47,13 @@ from liger_perf.model.protocol import (
 
 
 def failure(error: BaseException) -> Failed:
-    """An exception as the control process is told of it. CUDA errors outlive the call that raised them."""
-    text = str(error)
-    sticky = any(sign in text for sign in ("CUDA error", "illegal memory access", "device-side assert", "misaligned"))
-    lines = traceback.format_exception(error)[-6:]
-    return Failed(kind=type(error).__name__, message=text[-2000:], traceback="".join(lines)[-4000:], sticky=sticky)
+    """An exception as the control process is told of it."""
+    return Failed(
+        kind=type(error).__name__,
+        message=str(error)[-2000:],
+        traceback="".join(traceback.format_exception(error)[-6:])[-4000:],
+        sticky=loses_context(error),
+    )
 
 
 class Worker:
@@ -166,7 +168,7 @@ class Worker:
             arrays = replay(
                 calls, dtype=command.dtype, rows=command.rows, seed=command.seed, device=self._device.torch_device
             )
-        np.savez(command.path, **arrays)
+        np.savez(command.path, **arrays)  # type: ignore[arg-type]  # no array is called allow_pickle
         self._channel.send(Recorded(tuple(arrays)))
 
 

@@ -2,9 +2,9 @@
 
 Times differ by factors, so everything is done on logarithms. A block interleaves original and candidate (ABBA), which
 cancels a linear drift of clocks and temperature; its value is log(median a) − log(median b). The placement of a
-process and its memory differs between restarts and is noise too, so with two restarts or more the sample is the restart
-means and the interval is Student's t over them (a bootstrap over few restarts is too narrow). With one restart the
-interval is over its blocks and says nothing about placement.
+process and its memory differs between restarts and is noise too, so with four restarts or more the sample is the restart
+means and the interval is Student's t over them (a bootstrap over few restarts is too narrow). With fewer the interval is
+over the blocks and says little about placement: good enough to screen, not to conclude.
 
 Many comparisons: each interval is widened to 1 − 0.05/comparisons (Bonferroni), so that all of them hold together with
 95 %. See Dunn, «Multiple comparisons among means», JASA 56 (1961).
@@ -22,6 +22,8 @@ from scipy.special import stdtrit
 from liger_perf.model.measurements import Block, Clock, PassSample
 
 CONFIDENCE = 0.95
+MIN_RESTARTS = 4
+"""Fewer restart means leave so few degrees of freedom that every interval is as wide as the world."""
 UNKNOWN_NOISE = 1.0
 """Noise where the A/A run allows no interval: 100 %, so that nothing can be called faster or slower by it."""
 
@@ -54,11 +56,11 @@ def log_ratio(block: Block, clock: Clock) -> float:
 
 
 def sample_means(blocks: Sequence[Block], clock: Clock) -> list[float]:
-    """The independent samples: means by restart where there are two or more, else the blocks."""
+    """The independent samples: means by restart where there are four or more, else the blocks."""
     by_restart: dict[int, list[float]] = {}
     for block in blocks:
         by_restart.setdefault(block.restart, []).append(log_ratio(block, clock))
-    if len(by_restart) >= 2:
+    if len(by_restart) >= MIN_RESTARTS:
         return [fmean(values) for values in by_restart.values()]
     return [value for values in by_restart.values() for value in values]
 

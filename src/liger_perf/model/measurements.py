@@ -29,6 +29,11 @@ class DeviceFacts(msgspec.Struct, frozen=True, kw_only=True):
         return self.kind is DeviceKind.SIMULATED
 
     @property
+    def arch(self) -> int:
+        """sm_90 as 90."""
+        return self.capability[0] * 10 + self.capability[1]
+
+    @property
     def architecture(self) -> str:
         names = {8: "Ampere", 9: "Hopper", 10: "Blackwell", 12: "Blackwell"}
         return names.get(self.capability[0], "unknown architecture")

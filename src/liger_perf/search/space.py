@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 MAX_THREADS = 1024  # of a block, on every NVIDIA GPU; 64-lane devices never take the tuned path
+FAR = 2  # steps of a knob beyond which a candidate comes after all others
 Candidate = dict[str, int]
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
-    """One knob: its values, and the shipped value where it is known (it is always a candidate)."""
+    """One knob: its values, and the shipped value, which need not be among them."""
 
     name: str
     values: tuple[int, ...]
-    shipped: int | None = None
+    shipped: int
 
 
 class Space(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,48 +31,32 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     axes: tuple[Axis, ...]
 
 
-def near(axis: Axis, reach: int) -> tuple[int, ...]:
-    """Up to `reach` values on either side of the shipped one, and itself; all values where none is shipped."""
-    values = sorted({*axis.values, *(() if axis.shipped is None else (axis.shipped,))})
-    if axis.shipped is None:
-        return tuple(values)
-    place = values.index(axis.shipped)
-    return tuple(values[max(0, place - reach) : place + reach + 1])
+def candidates(space: Space, limit: int, around: Sequence[Mapping[str, int]] = ()) -> tuple[Candidate, ...]:
+    """At most `limit` candidates, the shipped configuration (an empty dictionary) first, then the nearest.
 
+    Args:
+        around: configurations that are known to be good; nearness is to them and to the shipped one. They are
+            candidates themselves, whatever the limit.
 
-def candidates(space: Space, limit: int) -> tuple[Candidate, ...]:
-    """At most `limit` candidates, the shipped configuration (an empty dictionary) first.
-
-    The whole product where it is small enough. Otherwise the axes with many values are narrowed around the shipped
-    value, widest axis first; what is still too much is thinned evenly.
+    Near is what moves few knobs by few steps. Four steps of the number of warps are a factor of 16, so far-off
+    candidates are seldom good, and slow to compile besides.
     """
-    chosen = {axis.name: near(axis, len(axis.values)) for axis in space.axes}
-    shipped = {axis.name: axis.shipped for axis in space.axes}
-    for reach in (2, 1):
-        for axis in sorted(space.axes, key=lambda axis: -len(axis.values)):
-            if _count(chosen) > limit and axis.shipped is not None:
-                chosen[axis.name] = near(axis, reach)
-    names = list(chosen)
-    product = [dict(zip(names, values, strict=True)) for values in itertools.product(*chosen.values())]
-    product = [candidate for candidate in product if allowed(candidate) and candidate != shipped]
-    if len(product) > limit - 1:
-        step = len(product) / (limit - 1)
-        product = [product[int(index * step)] for index in range(limit - 1)]
-    return ({}, *product)
+    centres = [{axis.name: axis.shipped for axis in space.axes}]
+    centres += [{**centres[0], **known} for known in around]
+    names = [axis.name for axis in space.axes]
+    steps = {axis.name: sorted({*axis.values, *(centre[axis.name] for centre in centres)}) for axis in space.axes}
+    product = [dict(zip(names, values, strict=True)) for values in itertools.product(*steps.values())]
+    product = [candidate for candidate in product if allowed(candidate) and candidate not in centres]
+    product.sort(key=lambda candidate: min(distance(candidate, centre, steps) for centre in centres))
+    return ({}, *centres[1:], *product[: max(0, limit - len(centres))])
+
+
+def distance(candidate: Candidate, centre: Mapping[str, int], steps: Mapping[str, Sequence[int]]) -> tuple[int, int]:
+    """(knobs that differ beyond the first two steps, all steps): how far a candidate is from a centre."""
+    moved = [abs(steps[name].index(value) - steps[name].index(centre[name])) for name, value in candidate.items()]
+    return sum(step > FAR for step in moved), sum(moved)
 
 
 def allowed(candidate: Mapping[str, int]) -> bool:
     """Never above 1024 threads a block."""
     return candidate.get("num_warps", 1) * 32 <= MAX_THREADS
-
-
-def without_defaults(candidate: Mapping[str, int], shipped: Mapping[str, int | None]) -> Candidate:
-    """The candidate without what it leaves as shipped: fewer words in the generated function."""
-    return {name: value for name, value in candidate.items() if shipped.get(name) != value}
-
-
-def _count(chosen: Mapping[str, Sequence[int]]) -> int:
-    count = 1
-    for values in chosen.values():
-        count *= len(values)
-    return count

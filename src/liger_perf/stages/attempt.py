@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
 from liger_perf import __version__
-from liger_perf.gates import smoke
-from liger_perf.kernels.facts import KernelFile
-from liger_perf.kernels.reader import read_kernel_file
 from liger_perf.measure import guardrails
+from liger_perf.measure.judge import SMALLEST_EFFECT
 from liger_perf.model.branches import Branch, Provenance
 from liger_perf.model.errors import WorkerError
 from liger_perf.model.launches import Cell
@@ -34,6 +33,7 @@ from liger_perf.stages.smoking import SmokeTest
 from liger_perf.stages.tuning import TuningPlan, tune
 from liger_perf.techniques.base import Knob
 from liger_perf.techniques.settings_body import write_settings
+from liger_perf.techniques.settings_function import axes
 
 EXTRA_ROUNDS = 2
 Branches = dict[str, list[Branch]]
@@ -101,7 +101,7 @@ def settle(bench: Bench, draft: Draft, kept: Branches, rebuild: Callable[[frozen
         )
     finally:
         context.trees.remove(tree)
-    branches = branches_of(tuned.measured, read_kernel_file(draft.source))
+    branches = branches_of(tuned.measured, draft.source)
     if not branches:
         return Settled(source=draft.source, branches={}, trials=tuned.trials)
     kernels = frozenset(knob.kernel for knob in draft.knobs if knob.function in branches)
@@ -116,33 +116,22 @@ def failed(reason: str) -> Measurements:
     )
 
 
-def branches_of(measured: Sequence[Measured], file: KernelFile) -> Branches:
-    """The fewest branches for each settings function; functions with none are left out."""
+def branches_of(measured: Sequence[Measured], tunable: str) -> Branches:
+    """The fewest branches for each settings function of the tunable source; functions with none are left out."""
     found: Branches = {}
     for function in dict.fromkeys(item.function for item in measured):
         mine = [item for item in measured if item.function == function]
-        rules = rules_for(mine[0], file)
-        if rules is None:
+        width, rows = axes(tunable, mine[0].kernel)
+        if not width:
             continue
         regions = [
             Region(shape=item.shape, itemsize=item.itemsize, shipped_us=item.shipped_us, times=item.times)
             for item in mine
         ]
-        chosen = choose_branches(regions, rules)
+        chosen = choose_branches(regions, Rules(width=width, rows=rows))
         if chosen:
             found[function] = chosen
     return found
-
-
-def rules_for(item: Measured, file: KernelFile) -> Rules | None:
-    """Which argument of the settings function is the width and which the rows, by the kernel's facts."""
-    kernel = file.kernel(item.kernel)
-    extents = set(kernel.extents) if kernel else set()
-    width = next((name for name in item.shape if name in extents), next(iter(item.shape), None))
-    if width is None:
-        return None
-    others = [name for name in item.shape if name != width]
-    return Rules(width=width, rows=others[0] if len(others) == 1 else "")
 
 
 def fill(source: str, branches: Branches, context: StageContext) -> str:
@@ -164,11 +153,12 @@ def measure(bench: Bench, settled: Settled) -> Measurements:
         result = bench.smoke_test.run(tree, unique(forced))
         if not result.passed:
             return Measurements(smoke=result)
-        context.progress.stage("benchmark", "the repository's script, unmodified and whole")
-        run = context.lab.benchmark(tree, context.paths)
-        return judged(bench, tree, result, run)
-    except WorkerError as error:
-        return Measurements(smoke=smoke.crashed(error.what), failure=error.what)
+        try:
+            context.progress.stage("benchmark", "the repository's script, unmodified and whole")
+            run = context.lab.benchmark(tree, context.paths)
+            return judged(bench, tree, result, run)
+        except WorkerError as error:
+            return Measurements(smoke=result, failure=f"could not be measured: {error.what}")
     finally:
         context.trees.remove(tree)
 
@@ -237,11 +227,13 @@ def verdict(found: Measurements, gain: float, low: float) -> tuple[Decision, str
     if not found.smoke.passed:
         return Decision.REJECTED, f"discarded by the smoke test: {found.smoke.reason}"
     failed = [check for check in found.checks if not check.passed]
+    device = [item.noise for item in found.comparisons if item.clock is Clock.DEVICE]
+    noise = median(device) if device else 0.0
     faster = [item for item in found.comparisons if item.verdict is Verdict.FASTER and item.clock is Clock.DEVICE]
     if failed:
         worst = failed[0]
         return Decision.REJECTED, f"guardrail «{worst.name}» at {worst.worst_point}: {worst.explanation}"
-    if low > 1.01:
+    if low > 1 + max(SMALLEST_EFFECT, noise):
         return Decision.ACCEPTED, f"{gain:.3f}× the target, at least {low:.3f}×, and every guardrail holds"
     if faster:
         return (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -44,11 +45,12 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     def comparisons(self) -> tuple[Comparison, ...]:
         """One comparison a point and clock, corrected for how many there are."""
         found = []
+        together = len(self.modes) * len(Clock)
         for point, mode in self.modes.items():
             mine = [block for block in self.blocks if block.point == point]
             noise = [block for block in self.noise_blocks if block.point == point]
             for clock in (Clock.DEVICE, Clock.WALL):
-                found.append(compare(mine, noise, clock=clock, mode=mode, comparisons=len(self.modes)))
+                found.append(compare(mine, noise, clock=clock, mode=mode, comparisons=together))
         return tuple(found)
 
 
@@ -102,10 +104,15 @@ def join(one: Judged, other: Judged) -> Judged:
 
 
 def lockstep(benches: Sequence[Bench], plan: JudgePlan) -> Iterator[tuple[PointRecord, ...]]:
-    """Walk the benches together; all stand at the same point whenever this yields."""
+    """Walk the benches together; all stand at the same point whenever this yields. They set a point up side by side."""
     walks = [bench.walk(plan.cells, plan.modes) for bench in benches]
+    with ThreadPoolExecutor(len(walks)) as pool:
+        yield from together(walks, pool)
+
+
+def together(walks: Sequence[Iterator[PointRecord]], pool: ThreadPoolExecutor) -> Iterator[tuple[PointRecord, ...]]:
     while True:
-        records = [next(walk, None) for walk in walks]
+        records = list(pool.map(lambda walk: next(walk, None), walks))
         present = [record for record in records if record is not None]
         if not present:
             return

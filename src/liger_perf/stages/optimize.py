@@ -20,7 +20,7 @@ from liger_perf.stages.attempt import Bench, Branches, Draft, Measurements, Sett
 from liger_perf.stages.context import StageContext, StageOutcome
 from liger_perf.stages.judging import JudgePlan, samples_csv
 from liger_perf.stages.smoking import SmokeTest
-from liger_perf.stages.stored import Optimized, Profiled, StoredVariant, decode
+from liger_perf.stages.stored import Optimized, Profiled, StoredVariant, decode, encode
 from liger_perf.stages.tuning import TuningPlan
 from liger_perf.techniques.base import Evidence, Opportunity, Refusal, Technique
 from liger_perf.techniques.registry import by_key
@@ -47,12 +47,11 @@ class Optimizer:
         self.profiled = decode(context.workspace.read(workspace.PROFILE_DATA), Profiled)
         self.variants: list[Variant] = []
         self.results: list[VariantResult] = []
-        self.branches: dict[str, Branches] = {}
         self.best = Best(name="original", source=context.original)
         self.weak = 0
         for result in context.earlier:
             stored = decode(context.workspace.read(workspace.variant_data(result.name)), StoredVariant)
-            self._learn(stored.variant, result, stored.branches)
+            self._learn(stored.variant, result, stored.branches, stored.narrows)
 
     def run(self) -> StageOutcome:
         """The whole stage; its pages and data are written to the workspace."""
@@ -74,7 +73,7 @@ class Optimizer:
             gain_low=final.gain_low,
             architectures=checks,
         )
-        self.context.workspace.write(workspace.OPTIMIZE_DATA, msgspec.json.format(msgspec.json.encode(stored)))
+        self.context.workspace.write(workspace.OPTIMIZE_DATA, encode(stored))
         self.context.workspace.write(workspace.COMPARISON_PAGE, self._page(stored))
         return StageOutcome(summary=summary(stored, self.results), page=workspace.COMPARISON_PAGE, winner=final.name)
 
@@ -145,9 +144,16 @@ class Optimizer:
         return text
 
     def record(
-        self, bench: Bench, variant: Variant, settled: Settled, found: Measurements, hypothesis: str, before: float
+        self,
+        bench: Bench,
+        variant: Variant,
+        settled: Settled,
+        found: Measurements,
+        hypothesis: str,
+        before: float,
+        narrows: str = "",
     ) -> VariantResult:
-        """Write the variant's files and record it in the journal."""
+        """Write the variant's files and record it in the journal. `narrows`: the variant whose shapes it cuts."""
         context = self.context
         variant = msgspec.structs.replace(variant, source=settled.source)
         seconds = context.lab.device_seconds - before
@@ -160,41 +166,29 @@ class Optimizer:
         context.workspace.write(workspace.variant_source(kernel, name), workspace.with_head(variant.source, head))
         page = result_section(variant, result, baseline=self.profiled.profile.baseline, device=context.device)
         context.workspace.write(workspace.variant_notes(kernel, name), whole_notes(hypothesis, page))
-        stored = StoredVariant(variant=variant, branches=settled.branches)
-        context.workspace.write(workspace.variant_data(name), msgspec.json.format(msgspec.json.encode(stored)))
+        stored = StoredVariant(variant=variant, branches=settled.branches, narrows=narrows)
+        context.workspace.write(workspace.variant_data(name), encode(stored))
         if found.rows:
             context.workspace.write(workspace.variant_rows(name), write_rows(found.rows))
         if found.judged is not None:
             context.workspace.write(workspace.variant_samples(name), samples_csv(found.judged))
         context.record_variant(result)
         context.progress.note(f"{name} {result.decision}: {result.reason}")
-        self._learn(variant, result, settled.branches)
+        self._learn(variant, result, settled.branches, narrows)
         return result
 
-    def take(self, name: str) -> None:
-        """Build on an accepted variant from now on, whether or not it gains more than the last."""
-        index = [variant.name for variant in self.variants].index(name)
-        result = self.results[index]
-        self.best = Best(
-            name=name,
-            source=self.variants[index].source,
-            techniques=self.best.techniques,
-            branches=self.branches[name],
-            gain=result.target_gain,
-            gain_low=result.target_gain_low,
-        )
-
-    def _learn(self, variant: Variant, result: VariantResult, branches: Branches) -> None:
+    def _learn(self, variant: Variant, result: VariantResult, branches: Branches, narrows: str) -> None:
         """Take a result into account: the best so far, and whether it counts as stagnation."""
         self.variants.append(variant)
         self.results.append(result)
-        self.branches[variant.name] = branches
         improved = result.target_gain / self.best.gain
-        if result.decision is Decision.ACCEPTED and improved >= 1.0:
+        # A narrowed variant replaces what it narrows, also where it gains less: the other lost somewhere.
+        replaces = bool(narrows) and narrows == self.best.name
+        if result.decision is Decision.ACCEPTED and (improved >= 1.0 or replaces):
             self.best = Best(
                 name=variant.name,
                 source=variant.source,
-                techniques=(*self.best.techniques, variant.technique),
+                techniques=tuple(dict.fromkeys((*self.best.techniques, variant.technique))),
                 branches=branches,
                 gain=result.target_gain,
                 gain_low=result.target_gain_low,
@@ -266,7 +260,7 @@ def bench_on(context: StageContext, tree: Path, profiled: Profiled) -> Bench:
         context=context,
         original_tree=tree,
         smoke_test=SmokeTest(context.lab, context.paths, tree),
-        tuning=TuningPlan(cells=cells, modes=single, limit=10 if simulated else 40, runs=1 if simulated else 5),
+        tuning=TuningPlan(cells=cells, modes=single, limit=10 if simulated else 24, runs=1 if simulated else 5),
         screening=JudgePlan(
             cells=(Cell(),), modes=(), restarts=1, blocks=2 if simulated else 8, runs=1 if simulated else 4
         ),

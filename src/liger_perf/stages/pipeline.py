@@ -32,6 +32,7 @@ from liger_perf.stages.context import (
     StageOutcome,
     StageRunner,
 )
+from liger_perf.stages.stored import decode, encode
 
 FinalizeRunner = Callable[[str, StageContext], StageOutcome]
 
@@ -160,7 +161,9 @@ class Pipeline:
             trees=self.trees,
             lab=self.lab,
             progress=self.progress,
-            earlier=tuple(names.decode_result(self.log.read(entry.result.path)) for entry in self.log.session.variants),
+            earlier=tuple(
+                decode(self.log.read(entry.result.path), VariantResult) for entry in self.log.session.variants
+            ),
             fix_hypothesis=self._fix_hypothesis,
             record_variant=self._record_variant,
         )
@@ -180,7 +183,7 @@ class Pipeline:
             )
         self.log.read(names.variant_source(kernel, result.name))
         path = names.variant_result(result.name)
-        self.log.write(path, names.encode_result(result))
+        self.log.write(path, encode(result))
         pending = self.log.take_pending()
         self.log.append(
             VariantDone(

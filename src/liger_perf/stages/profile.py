@@ -28,7 +28,7 @@ from liger_perf.model.profile import (
 from liger_perf.report.profile_page import profile_markdown
 from liger_perf.stages import strategy, workspace
 from liger_perf.stages.context import StageContext, StageOutcome
-from liger_perf.stages.stored import Profiled
+from liger_perf.stages.stored import Profiled, encode
 from liger_perf.techniques.base import Evidence
 
 RUNS = 15
@@ -61,7 +61,7 @@ def profile(context: StageContext) -> StageOutcome:
         context.progress.stage("profile", "launches beneath the script, and the times of the passes")
         points = capture(context, tree)
         launches = [launch for point in points for launch in point.record.own]
-        cubins = context.lab.compile(tree, context.paths, launches, arch_of(context.device))
+        cubins = context.lab.compile(tree, context.paths, launches, context.device.arch)
     finally:
         context.trees.remove(tree)
     own = {point.record.point.provider for point in points}
@@ -73,13 +73,8 @@ def profile(context: StageContext) -> StageOutcome:
     context.workspace.write(workspace.BASELINE_ROWS, write_rows(baseline.rows))
     context.workspace.write(workspace.PROFILE_PAGE, profile_markdown(result))
     stored = Profiled(profile=result, capture=seen, cubins=tuple(cubins))
-    context.workspace.write(workspace.PROFILE_DATA, msgspec.json.format(msgspec.json.encode(stored)))
+    context.workspace.write(workspace.PROFILE_DATA, encode(stored))
     return StageOutcome(summary=summary(result), page=workspace.PROFILE_PAGE)
-
-
-def arch_of(device: DeviceFacts) -> int:
-    """sm_90 as 90."""
-    return device.capability[0] * 10 + device.capability[1]
 
 
 def capture(context: StageContext, tree: Path) -> list[Timed]:
@@ -161,7 +156,9 @@ def launch_rows(
 ) -> list[LaunchSummary]:
     rows = []
     for launch, cubin in zip(point.record.own, cubins, strict=True):
-        device_us = point.times.by_kernel.get(launch.kernel)
+        times = sum(other.kernel == launch.kernel for other in point.record.own)
+        total_us = point.times.by_kernel.get(launch.kernel)
+        device_us = None if total_us is None else total_us / times
         nbytes = roofline.moved_bytes((launch,), file.kernels)
         found = occupancy.theoretical(
             device.capability, registers=cubin.registers, shared_bytes=cubin.shared_bytes, num_warps=cubin.num_warps

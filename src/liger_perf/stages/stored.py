@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TypeVar
 
 import msgspec
@@ -26,10 +27,11 @@ class Profiled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredVariant(msgspec.Struct, frozen=True, kw_only=True):
-    """`variants/vN.json`: a variant with the branches of its settings functions."""
+    """`variants/vN.json`: a variant with the branches of its settings functions, and the variant that it narrows."""
 
     variant: Variant
     branches: dict[str, list[Branch]]
+    narrows: str = ""
 
 
 class Optimized(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,9 +50,14 @@ class Optimized(msgspec.Struct, frozen=True, kw_only=True):
     architectures: tuple[ArchitectureCheck, ...] = ()
 
 
+def encode(value: msgspec.Struct) -> str:
+    """A value as JSON. Python's writer, because a benchmark may have written nan."""
+    return json.dumps(msgspec.to_builtins(value), indent=1) + "\n"
+
+
 def decode(data: bytes, kind: type[T]) -> T:
     """Read stored JSON. Raises LigerPerfError where it is not what it should be."""
     try:
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        return msgspec.convert(json.loads(data), kind)
+    except (ValueError, msgspec.ValidationError) as error:
         raise LigerPerfError("a stored result cannot be read", details=str(error)) from error

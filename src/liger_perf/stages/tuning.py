@@ -12,6 +12,7 @@ from liger_perf.model.errors import WorkerError
 from liger_perf.model.launches import Cell, Launch, PointRecord, SettingsCall
 from liger_perf.model.measurements import CubinFacts, DeviceFacts
 from liger_perf.model.options import KernelPaths
+from liger_perf.model.protocol import Settings
 from liger_perf.model.variants import Trial
 from liger_perf.ports import Bench, Lab, Progress
 from liger_perf.search.matrix import Measured
@@ -68,18 +69,104 @@ def tune(
     with lab.open(tree, paths) as bench:
         progress.stage("search", "which launches the candidates would make")
         jobs = trace(bench, knobs, plan, known or {})
-        launches = [launch for found in jobs.values() for job in found for each in job.launches for launch in each]
-        progress.stage("search", f"compiling {len({msgspec.json.encode(launch) for launch in launches})} launches")
-        facts = compile_facts(lab, tree, paths, launches, device)
-        progress.stage("search", f"timing candidates at {len(jobs)} points")
-        measured: list[Measured] = []
-        trials: list[Trial] = []
-        for record in bench.walk(plan.cells, plan.modes):
+    launches = [launch for found in jobs.values() for job in found for each in job.launches for launch in each]
+    progress.stage("search", f"compiling {len(distinct(launches))} different launches")
+    facts = compile_facts(lab, tree, paths, launches, device)
+    progress.stage("search", f"timing candidates at {len(jobs)} points")
+    search = _Search(facts=facts, device=device, plan=plan)
+    while True:
+        with lab.open(tree, paths) as bench:
+            try:
+                search.walk(bench, jobs)
+            except WorkerError as error:
+                # A candidate took the worker down: it is out, and a new worker goes on where the last one stood.
+                if not search.blame(error):
+                    raise
+                progress.note(f"a candidate crashed the worker, which is replaced: {error.what}")
+                continue
+        return Tuned(measured=tuple(search.measured), trials=tuple(search.trials))
+
+
+def distinct(launches: Sequence[Launch]) -> set[bytes]:
+    return {msgspec.json.encode(launch) for launch in launches if launch.own}
+
+
+class _Search:
+    """Times candidates point by point. It remembers what is done, so that a replaced worker need not do it again."""
+
+    def __init__(self, *, facts: dict[bytes, CubinFacts], device: DeviceFacts, plan: TuningPlan) -> None:
+        self._facts = facts
+        self._device = device
+        self._plan = plan
+        self._crashed: dict[tuple[str, str, int], str] = {}
+        self._running: tuple[str, str, int] | None = None
+        self._done: set[tuple[str, str]] = set()
+        self.measured: list[Measured] = []
+        self.trials: list[Trial] = []
+
+    def walk(self, bench: Bench, jobs: Mapping[str, Sequence[_Job]]) -> None:
+        """Visit every point that is not done. Raises WorkerError where the worker died."""
+        for record in bench.walk(self._plan.cells, self._plan.modes):
             for job in jobs.get(record.point.key, ()):
-                found, tried = time_job(bench, record, job, facts, device, plan)
-                measured.append(found)
-                trials.extend(tried)
-    return Tuned(measured=tuple(measured), trials=tuple(trials))
+                place = (record.point.key, job.call.function)
+                if place not in self._done:
+                    found, tried = self._time(bench, record, job)
+                    self.measured.append(found)
+                    self.trials.extend(tried)
+                    self._done.add(place)
+
+    def blame(self, error: WorkerError) -> bool:
+        """Rule out the candidate that ran when the worker died. False where none ran, or the shipped one did."""
+        if self._running is None or self._running[2] == 0:
+            return False
+        self._crashed[self._running] = error.what
+        self._running = None
+        return True
+
+    def _time(self, bench: Bench, record: PointRecord, job: _Job) -> tuple[Measured, list[Trial]]:
+        """Time the candidates one after another, then the best few in turns with the shipped configuration."""
+        point, function = record.point.key, job.call.function
+        times: dict[int, float] = {}
+        trials: list[Trial] = []
+        known: dict[object, int] = {}
+        aliases: dict[int, int] = {}
+        for index, (candidate, launches) in enumerate(zip(job.candidates, job.launches, strict=True)):
+            failure = refused(launches, self._facts, self._device) or self._crashed.get((point, function, index), "")
+            same = index if failure else known.setdefault(identity(launches, self._facts), index)
+            if same != index:
+                aliases[index] = same  # the same machine code under another name is not timed twice
+                continue
+            if not failure:
+                self._running = (point, function, index)
+                times_us = self._try(bench, {function: candidate})
+                failure = times_us if isinstance(times_us, str) else ""
+                if not isinstance(times_us, str):
+                    times[index] = times_us
+            trials.append(
+                Trial(point=point, settings={function: candidate}, device_us=times.get(index), failure=failure)
+            )
+        final = rerank(bench, function, job.candidates, times, self._plan)
+        self._running = None
+        final.update({index: final[same] for index, same in aliases.items() if same in final})
+        found = Measured(
+            function=function,
+            kernel=job.kernel,
+            point=point,
+            shape=job.call.shape,
+            itemsize=job.call.itemsize,
+            shipped_us=final[0],
+            times=tuple((job.candidates[index], us) for index, us in final.items() if index != 0),
+        )
+        return found, trials
+
+    def _try(self, bench: Bench, settings: Settings) -> float | str:
+        """The median device time in µs, or why there is none. Raises WorkerError where the worker died of it."""
+        try:
+            return _median_us(bench, settings, self._plan.runs)
+        except WorkerError as error:
+            if not bench.alive:
+                raise
+            return error.what
 
 
 def trace(
@@ -91,8 +178,8 @@ def trace(
     for record in bench.walk(plan.cells, plan.modes):
         # A function that a point calls twice is searched once there.
         for call in {call.function: call for call in record.settings_calls if call.function in functions}.values():
-            chosen = candidates(space_at(record, call.function, knobs), plan.limit)
-            chosen += tuple(further for further in known.get(call.function, ()) if further not in chosen)
+            around = known.get(call.function, ())
+            chosen = candidates(space_at(record, call.function, knobs), plan.limit, around)
             launches = tuple(bench.trace({call.function: candidate}) for candidate in chosen)
             job = _Job(call=call, kernel=functions[call.function], candidates=chosen, launches=launches)
             jobs.setdefault(record.point.key, []).append(job)
@@ -118,8 +205,7 @@ def compile_facts(
     lab: Lab, tree: Path, paths: KernelPaths, launches: Sequence[Launch], device: DeviceFacts
 ) -> dict[bytes, CubinFacts]:
     own = [launch for launch in launches if launch.own]
-    arch = device.capability[0] * 10 + device.capability[1]
-    facts = lab.compile(tree, paths, own, arch)
+    facts = lab.compile(tree, paths, own, device.arch)
     return {msgspec.json.encode(launch): fact for launch, fact in zip(own, facts, strict=True)}
 
 
@@ -136,47 +222,6 @@ def refused(launches: Sequence[Launch], facts: dict[bytes, CubinFacts], device: 
 def identity(launches: Sequence[Launch], facts: dict[bytes, CubinFacts]) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Equal for candidates with the same machine code on the same grid: they need not be timed twice."""
     return tuple((facts[msgspec.json.encode(launch)].digest, launch.grid) for launch in launches if launch.own)
-
-
-def time_job(
-    bench: Bench,
-    record: PointRecord,
-    job: _Job,
-    facts: dict[bytes, CubinFacts],
-    device: DeviceFacts,
-    plan: TuningPlan,
-) -> tuple[Measured, list[Trial]]:
-    """Time the candidates one after another, then the best few in turns with the shipped configuration."""
-    point, function = record.point.key, job.call.function
-    times: dict[int, float] = {}
-    trials: list[Trial] = []
-    known: dict[object, int] = {}
-    aliases: dict[int, int] = {}
-    for index, (candidate, launches) in enumerate(zip(job.candidates, job.launches, strict=True)):
-        failure = refused(launches, facts, device)
-        same = known.setdefault(identity(launches, facts), index) if not failure else index
-        if same != index:
-            aliases[index] = same  # the same machine code under another name is not timed twice
-            continue
-        settings = {function: candidate}
-        if not failure:
-            try:
-                times[index] = _median_us(bench, settings, plan.runs)
-            except WorkerError as error:
-                failure = error.what
-        trials.append(Trial(point=point, settings=settings, device_us=times.get(index), failure=failure))
-    final = rerank(bench, function, job.candidates, times, plan)
-    final.update({index: final[same] for index, same in aliases.items() if same in final})
-    found = Measured(
-        function=function,
-        kernel=job.kernel,
-        point=point,
-        shape=job.call.shape,
-        itemsize=job.call.itemsize,
-        shipped_us=final[0],
-        times=tuple((job.candidates[index], us) for index, us in final.items() if index != 0),
-    )
-    return found, trials
 
 
 def rerank(
@@ -198,5 +243,5 @@ def rerank(
     return {index: fresh.get(index, us * scale) for index, us in times.items()}
 
 
-def _median_us(bench: Bench, settings: dict[str, Candidate], runs: int) -> float:
+def _median_us(bench: Bench, settings: Settings, runs: int) -> float:
     return statistics.median(sample.device_us for sample in bench.time(runs, settings).samples)

@@ -1,7 +1,7 @@
 """The winner's trial: fresh runs on the whole grid, with restarted workers.
 
 Shapes on which it turns out slower go back to the shipped settings, and the narrowed file is tried again as a variant
-of its own.
+of its own. What is recommended has passed every guardrail on the whole grid.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from liger_perf.measure.guardrails import target_gain
+from liger_perf.measure import guardrails
 from liger_perf.model.errors import WorkerError
 from liger_perf.model.launches import SettingsCall
 from liger_perf.model.measurements import Clock, Comparison, Verdict
@@ -18,7 +18,7 @@ from liger_perf.model.variants import Change, Decision
 from liger_perf.search import narrowing
 from liger_perf.stages import attempt, workspace
 from liger_perf.stages.attempt import Bench, Branches, Draft, Settled
-from liger_perf.stages.judging import Judged, JudgePlan, judge, samples_csv
+from liger_perf.stages.judging import Judged, JudgePlan, join, judge, samples_csv
 from liger_perf.techniques.base import Opportunity
 from liger_perf.techniques.settings_body import clear_settings
 
@@ -42,54 +42,65 @@ class Final(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settle(optimizer: Optimizer, bench: Bench) -> Final:
-    """Try the best accepted variant on the whole grid; narrow it where it is slower; recommend it, or nothing."""
-    context = optimizer.context
+    """Try the best accepted variant on the whole grid; narrow it where it loses; recommend it, or nothing."""
     if optimizer.best.name == "original":
         return Final(name="", why="no variant gained significantly within the guardrails")
-    for attempt_number in range(NARROWINGS + 1):
+    for narrowings in range(NARROWINGS + 1):
         best = optimizer.best
         try:
             judged = on_whole_grid(bench, best)
         except WorkerError as error:
             return Final(name="", why=f"{best.name} failed on the whole grid: {error.what}")
-        comparisons = judged.comparisons()
-        context.workspace.write(workspace.final_samples(best.name), samples_csv(judged))
-        slower = [item for item in comparisons if item.verdict is Verdict.SLOWER and item.clock is Clock.DEVICE]
-        if not slower:
-            return recommended(optimizer, best, judged, comparisons)
-        points = ", ".join(item.point for item in slower)
-        context.progress.note(f"{best.name} is slower on the whole grid at {points}")
-        if attempt_number == NARROWINGS or not narrow(optimizer, bench, judged, slower):
-            return Final(name="", why=f"{best.name} is slower at {points}, and no narrower settings were left")
+        final = conclude(optimizer, best, judged)
+        bench.context.workspace.write(workspace.final_samples(best.name), samples_csv(judged))
+        if final.name:
+            return final
+        losing = losing_points(judged.comparisons())
+        optimizer.context.progress.note(f"{best.name} on the whole grid: {final.why}")
+        if narrowings == NARROWINGS or not losing or not narrow(optimizer, bench, judged, losing):
+            return final
     raise AssertionError("the loop ends by a return")
 
 
 def on_whole_grid(bench: Bench, best: Best) -> Judged:
-    """Fresh runs after the selection: every point of the script and of the wider grid, every pass."""
+    """Fresh runs after the selection: every point of the script and of the wider grid, every pass.
+
+    A guardrail that fails only for want of samples gets as many restarts again, once.
+    """
     context = bench.context
     simulated = context.device.simulated
-    plan = JudgePlan(
-        cells=bench.grid,
-        modes=(),
-        restarts=2 if simulated else RESTARTS,
-        blocks=1 if simulated else 2,
-        runs=1 if simulated else 4,
-    )
+    restarts = 2 if simulated else RESTARTS
+    plan = JudgePlan(cells=bench.grid, modes=(), restarts=restarts, blocks=1, runs=1 if simulated else 4)
     tree = context.trees.export("winner")
+    trees = (bench.original_tree, tree)
     try:
         context.trees.replace(tree, context.paths.ops, best.source)
-        return judge(context.lab, (bench.original_tree, tree), context.paths, plan, context.progress)
+        judged = judge(context.lab, trees, context.paths, plan, context.progress)
+        checks = guardrails.check(context.request, judged.comparisons(), judged.memory_ratios)
+        if not simulated and any(guardrails.more_rounds_may_help(check) for check in checks):
+            context.progress.note("a bound is too wide to conclude: as many restarts again")
+            more = judge(context.lab, trees, context.paths, plan, context.progress, first_restart=restarts)
+            judged = join(judged, more)
+        return judged
     finally:
         context.trees.remove(tree)
 
 
-def recommended(optimizer: Optimizer, best: Best, judged: Judged, comparisons: tuple[Comparison, ...]) -> Final:
-    gain, low = target_gain(optimizer.context.request, comparisons, judged.memory_ratios)
-    faster = sum(item.verdict is Verdict.FASTER for item in comparisons if item.clock is Clock.DEVICE)
-    points = sum(item.clock is Clock.DEVICE for item in comparisons)
+def conclude(optimizer: Optimizer, best: Best, judged: Judged) -> Final:
+    """Recommend where every guardrail holds on the whole grid and the target's lower bound is a gain; else say why not."""
+    request, comparisons = optimizer.context.request, judged.comparisons()
+    gain, low = guardrails.target_gain(request, comparisons, judged.memory_ratios)
+    failed = [check for check in guardrails.check(request, comparisons, judged.memory_ratios) if not check.passed]
+    if failed:
+        why = "; ".join(f"«{check.name}» at {check.worst_point}: {check.explanation}" for check in failed)
+        return Final(name="", why=f"{best.name} fails on the whole grid: {why}")
+    if low <= 1.0:
+        return Final(name="", why=f"{best.name} gains {gain:.3f}× on the whole grid, at least {low:.3f}×: nothing sure")
+    device = [item for item in comparisons if item.clock is Clock.DEVICE]
+    faster = sum(item.verdict is Verdict.FASTER for item in device)
     why = (
-        f"largest lower bound of the target among the accepted; on the whole grid {faster} of {points} points are faster by "
-        f"device time and none is slower"
+        "largest gain of the target among the accepted; on the whole grid "
+        f"{faster} of {len(device)} points are faster by device time, none is slower, and every guardrail holds"
     )
     return Final(
         name=best.name,
@@ -102,15 +113,26 @@ def recommended(optimizer: Optimizer, best: Best, judged: Judged, comparisons: t
     )
 
 
-def narrow(optimizer: Optimizer, bench: Bench, judged: Judged, slower: list[Comparison]) -> bool:
-    """Hand in the best variant with the slower shapes taken out. False where that cannot help."""
+def losing_points(comparisons: tuple[Comparison, ...]) -> list[Comparison]:
+    """Points judged slower, by either clock, or whose loss may be beyond the guardrail for other metrics."""
+    limit = guardrails.NON_TARGET_LIMIT
+    return [
+        item
+        for item in comparisons
+        if item.verdict is Verdict.SLOWER
+        or (item.clock is Clock.DEVICE and (item.low is None or 1 / item.low - 1 > limit))
+    ]
+
+
+def narrow(optimizer: Optimizer, bench: Bench, judged: Judged, losing: list[Comparison]) -> bool:
+    """Hand in the best variant with the losing shapes taken out. False where that cannot help."""
     best = optimizer.best
-    branches = narrowed(best.branches, judged.calls, [item.point for item in slower])
+    branches = narrowed(best.branches, judged.calls, [item.point for item in losing])
     if branches == best.branches or not any(branches.values()):
         return False
     changes = tuple(
-        Change(what=f"{item.point}: shipped settings again", why=f"{item.ratio:.3f}× on the whole grid")
-        for item in slower
+        Change(what=f"{item.point}: shipped settings again", why=f"{item.ratio:.3f}× of the {item.clock} time's speed")
+        for item in losing
     )
     draft = Draft(source=best.source, knobs=(), changes=changes)
     opportunity = Opportunity(
@@ -126,27 +148,23 @@ def narrow(optimizer: Optimizer, bench: Bench, judged: Judged, slower: list[Comp
     for function in set(branches) - set(kept):
         source = clear_settings(source, function)
     settled = Settled(source=source, branches=kept, trials=())
-    result = optimizer.record(bench, variant, settled, attempt.measure(bench, settled), text, before)
-    if result.decision is not Decision.ACCEPTED:
-        return False
-    optimizer.take(variant.name)
-    return True
+    found = attempt.measure(bench, settled)
+    result = optimizer.record(bench, variant, settled, found, text, before, narrows=best.name)
+    return result.decision is Decision.ACCEPTED
 
 
-def narrowed(branches: Branches, calls: dict[str, tuple[SettingsCall, ...]], slow_points: list[str]) -> Branches:
-    """The branches with the shapes of the slower points taken out."""
+def narrowed(branches: Branches, calls: dict[str, tuple[SettingsCall, ...]], losing: list[str]) -> Branches:
+    """The branches with the shapes of the losing points taken out."""
     shapes = [call for found in calls.values() for call in found]
     result = {function: list(found) for function, found in branches.items()}
-    for call in (call for point in slow_points for call in calls.get(point, ())):
+    for call in (call for point in losing for call in calls.get(point, ())):
         kept = []
         for branch in result.get(call.function, []):
             if not branch.covers(call.shape, call.itemsize):
                 kept.append(branch)
                 continue
-            mine = [
-                other.shape for other in shapes if other.function == call.function and other.itemsize == branch.itemsize
-            ]
-            part = narrowing.without(branch, call.shape, mine)
+            same = [shape for shape in shapes if (shape.function, shape.itemsize) == (call.function, branch.itemsize)]
+            part = narrowing.without(branch, call.shape, [shape.shape for shape in same])
             if part is not None:
                 kept.append(part)
         if call.function in result:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-
-import msgspec
-
-from liger_perf.model.errors import LigerPerfError
-from liger_perf.model.variants import VariantResult
 
 PROFILE_PAGE = "profile.md"
 COMPARISON_PAGE = "comparison.md"
@@ -69,20 +63,3 @@ def without_head(text: str) -> str:
     while lines and lines[0].startswith(_HEAD.rstrip()):
         lines.pop(0)
     return "\n".join(lines)
-
-
-def encode_result(result: VariantResult) -> str:
-    """A variant's result as JSON. Python's writer, because measurements may be nan."""
-    return json.dumps(msgspec.to_builtins(result), indent=1) + "\n"
-
-
-def decode_result(data: bytes) -> VariantResult:
-    """Read what `encode_result` wrote.
-
-    Raises:
-        LigerPerfError: it is no result of a variant.
-    """
-    try:
-        return msgspec.convert(json.loads(data), VariantResult)
-    except (ValueError, msgspec.ValidationError) as error:
-        raise LigerPerfError("a variant's result cannot be read", details=str(error)) from error

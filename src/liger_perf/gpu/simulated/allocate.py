@@ -48,11 +48,11 @@ def nbytes(value: Any) -> int:
     return value.numel() * value.element_size() if isinstance(value, torch.Tensor) else 0
 
 
-class AllocateOnly(TorchDispatchMode):
+class AllocateOnly(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's modes are untyped
     """Allocates what an operation would return, and meters the bytes it would read and write."""
 
     def __init__(self, allocations: Allocations) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._allocations = allocations
         self._meter: list[tuple[str, int]] | None = None
 

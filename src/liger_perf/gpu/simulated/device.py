@@ -36,7 +36,7 @@ class SimulatedDevice:
         self._allocations = Allocations()
         fake_cuda.install(self._allocations)
         self._allocate = AllocateOnly(self._allocations)
-        self._allocate.__enter__()
+        self._allocate.__enter__()  # type: ignore[no-untyped-call]
         self._launched: list[tuple[str, float]] | None = None
         self._values = False
         self._predictor = None if interpreting() else Predictor(tree, ops)
@@ -61,14 +61,14 @@ class SimulatedDevice:
         """Inside, torch computes and kernels are interpreted."""
         if not interpreting():
             raise RuntimeError("this worker was opened for times; values need a worker that interprets")
-        self._allocate.__exit__(None, None, None)
+        self._allocate.__exit__(None, None, None)  # type: ignore[no-untyped-call]
         self._values = True
         try:
             yield
         finally:
             self._values = False
             self._allocate = AllocateOnly(self._allocations)
-            self._allocate.__enter__()
+            self._allocate.__enter__()  # type: ignore[no-untyped-call]
 
     def describe(self, measure_bandwidth: bool) -> DeviceFacts:
         return DeviceFacts(

@@ -31,12 +31,14 @@ class FakeCuda(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if func == torch.Tensor.device.__get__:  # type: ignore[attr-defined]
+        if func == torch.Tensor.device.__get__:
             return CUDA0
         if func == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
             return True
         if func is torch.Tensor.cuda:
             return args[0]
+        if func is torch.device:
+            return func(*args, **kwargs)  # a name, compared with those of tensors: nothing is put there yet
         if "device" in kwargs:
             kwargs["device"] = on_cpu(kwargs["device"])
         return func(*(on_cpu(arg) for arg in args), **kwargs)
@@ -48,7 +50,7 @@ def enter_in_backward() -> None:
 
     def apply(node: Any, *gradients: Any) -> Any:
         with FakeCuda():
-            return real_apply(node, *gradients)
+            return real_apply(node, *gradients)  # type: ignore[no-untyped-call]  # torch's modes are untyped
 
     BackwardCFunction.apply = apply  # type: ignore[method-assign]
 
@@ -86,4 +88,4 @@ def install(allocations: Allocations) -> None:
         if hasattr(torch.cuda.memory, name):
             setattr(torch.cuda.memory, name, answer)
     enter_in_backward()
-    FakeCuda().__enter__()
+    FakeCuda().__enter__()  # type: ignore[no-untyped-call]  # torch's modes are untyped

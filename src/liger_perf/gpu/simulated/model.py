@@ -5,8 +5,8 @@ Three ideas, and no more:
    bandwidth, plus a latency, plus the instructions that its warps issue;
 2. trips overlap where several programs are resident on an SM or a loop is pipelined (Little's law);
 3. no launch is faster than its bytes at the attainable bandwidth.
-The constants were fitted once to recorded H200 times of the example repository's kernels (docs/results/h200/device_model.md
-prints the error) and are not touched to make something win.
+The constants were fitted once to recorded H200 times of the example repository's kernels
+(docs/results/h200/device_model.md prints the error) and are not touched to make something win.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def launch_us(gpu: Gpu, work: Work) -> float:
     alone = gpu.latency_us + moving + issue
     overlap = resident * (max(1.0, min(float(work.stages), rounds) * 0.75) if work.stages > 1 else 1.0)
     floor = moving / gpu.attainable
-    trip = (floor**gpu.sharpness + (alone / overlap) ** gpu.sharpness) ** (1 / gpu.sharpness)
+    trip: float = (floor**gpu.sharpness + (alone / overlap) ** gpu.sharpness) ** (1 / gpu.sharpness)
     return gpu.launch_us + trip * rounds * per_sm
 
 

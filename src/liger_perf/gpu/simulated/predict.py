@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -28,20 +29,28 @@ class Sampler:
         self._file = Path(tree) / ops
 
     def sample(self, launch: Launch) -> Traffic:
-        """What an average program of the launch moves. Options do not matter to that, nor does the loop's depth."""
+        """What an average program of the launch moves. Options do not matter to that, nor does the loop's depth.
+
+        Where the sampling process cannot tell, the answer holds an error.
+        """
         shape = msgspec.structs.replace(launch, options={}, own=True)
         digest = hashlib.sha256(self._file.read_bytes() + msgspec.json.encode(shape)).hexdigest()
         file = self._cache / f"{digest}.json"
         if file.exists():
             return msgspec.json.decode(file.read_bytes(), type=Traffic)
-        traffic = self._ask(launch)
+        line = self._ask(launch)
+        if not line:
+            # Not remembered: it may have been killed for want of memory, not by this launch.
+            return Traffic(loaded_bytes=0, stored_bytes=0, rounds=0, error="the sampling process ended")
+        traffic = msgspec.json.decode(line, type=Traffic)
         self._cache.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(f".{os.getpid()}")
         partial.write_bytes(msgspec.json.encode(traffic))
         partial.rename(file)
         return traffic
 
-    def _ask(self, launch: Launch) -> Traffic:
+    def _ask(self, launch: Launch) -> bytes:
+        """The process's answer, or nothing where it ended: the next launch gets a new one."""
         if self._process is None:
             environment = {**os.environ, "TRITON_INTERPRET": "1"}
             self._process = subprocess.Popen(
@@ -50,12 +59,18 @@ class Sampler:
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(msgspec.json.encode(launch) + b"\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
-        if not line:
-            raise RuntimeError("the sampling process of the simulated device ended")
-        return msgspec.json.decode(line, type=Traffic)
+        line = b""
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(msgspec.json.encode(launch) + b"\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        if not line.endswith(b"\n"):
+            process.kill()
+            with contextlib.suppress(BrokenPipeError):
+                process.communicate()
+            self._process = None
+            return b""
+        return line
 
 
 class Predictor:
@@ -66,8 +81,8 @@ class Predictor:
         self._known: dict[bytes, float] = {}
 
     def launch_us(self, function: Any, launch: Launch) -> float:
-        """Predicted µs. Raises what the compiler raises, and MemoryError where shared memory does not suffice, as a real
-        launch would fail."""
+        """Predicted µs. Raises what the compiler raises, and MemoryError where shared memory does not suffice, since a
+        real launch would fail there too."""
         key = msgspec.json.encode(launch)
         if key not in self._known:
             self._known[key] = launch_us(H200, self._work(function, launch))

@@ -1,7 +1,7 @@
 """Counts the bytes that a launch really loads and stores, by interpreting a few of its programs.
 
-`python -m liger_perf.gpu.simulated.sampler --tree T --ops src/…/k.py` with TRITON_INTERPRET=1, in a process of its own: the
-interpreter patches the language, and a compiler in the same process would break.
+`python -m liger_perf.gpu.simulated.sampler --tree T --ops src/…/k.py` with TRITON_INTERPRET=1, in a process of its own:
+the interpreter patches the language, and a compiler in the same process would break.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _value(argument: Argument, storages: dict[int, torch.Tensor]) -> Any:
             return tl.dtype(value.removeprefix(DTYPE_PREFIX))
         return value
     typed = storages[t.storage].untyped_storage()
-    return torch.empty(0, dtype=getattr(torch, t.dtype)).set_(typed, t.offset, t.shape, t.stride)  # type: ignore[call-overload]
+    return torch.empty(0, dtype=getattr(torch, t.dtype)).set_(typed, t.offset, t.shape, t.stride)
 
 
 class SamplingExecutor(GridExecutor):  # type: ignore[misc]  # triton ships no types
