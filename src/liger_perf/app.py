@@ -82,8 +82,8 @@ class App:
         paths = preflight.check_files(listing(repository), request.kernel, lambda path: (repository / path).exists())
         store = self.sessions.create(request.kernel)
         try:
-            self._begin(store, request, repository, paths)
-            return self._drive(store, until)
+            lab = self._begin(store, request, repository, paths)
+            return self._drive(store, until, lab)
         finally:
             store.discard()
 
@@ -132,7 +132,7 @@ class App:
         finally:
             store.close()
 
-    def _begin(self, store: SessionStore, request: Request, repository: Path, paths: KernelPaths) -> None:
+    def _begin(self, store: SessionStore, request: Request, repository: Path, paths: KernelPaths) -> Lab:
         lab = self._wiring.lab(request.device, store.folder / "lab")
         # Before anything is said or copied: where there is no device, that is all there is to say.
         device = lab.describe()
@@ -155,14 +155,15 @@ class App:
         )
         self.current = store.id
         self._terminal.note(f"session {store.id}, workspace {store.root}")
+        return lab
 
-    def _drive(self, store: SessionStore, until: Stage | None) -> End:
+    def _drive(self, store: SessionStore, until: Stage | None, lab: Lab | None = None) -> End:
         started = store.session.started
         trees = TreeExporter(store.folder / "base", store.folder / "trees")
         trees.clean()
         end = Pipeline(
             log=store,
-            lab=self._wiring.lab(started.request.device, store.folder / "lab"),
+            lab=lab or self._wiring.lab(started.request.device, store.folder / "lab"),
             trees=trees,
             original=(store.folder / "base" / started.paths.ops).read_bytes().decode(),
             runners=self._wiring.runners(),

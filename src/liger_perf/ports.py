@@ -20,6 +20,10 @@ class Bench(Protocol):
     is closed and a new one must be opened.
     """
 
+    def wait_ready(self) -> None:
+        """Wait until the worker has imported the target; the first command waits anyway."""
+        ...
+
     @property
     def alive(self) -> bool:
         """Whether the worker can still be asked something."""

@@ -138,4 +138,5 @@ def interrupted_text(session: str, state_option: str) -> str:
 
 def patch_text(patch: str, repository: str) -> str:
     """How to take the result over."""
-    return f"the checkout is unchanged; to apply the winner: patch -d {shlex.quote(repository)} -p1 -i {shlex.quote(patch)}"
+    command = f"patch -d {shlex.quote(repository)} -p1 -i {shlex.quote(patch)}"
+    return f"the checkout is unchanged; to apply the winner: {command}"

@@ -2,9 +2,9 @@
 
 Times differ by factors, so everything is done on logarithms. A block interleaves original and candidate (ABBA), which
 cancels a linear drift of clocks and temperature; its value is log(median a) − log(median b). The placement of a
-process and its memory differs between restarts and is noise too, so with four restarts or more the sample is the restart
-means and the interval is Student's t over them (a bootstrap over few restarts is too narrow). With fewer the interval is
-over the blocks and says little about placement: good enough to screen, not to conclude.
+process and its memory differs between restarts and is noise too, so with four restarts or more the sample is the
+restart means and the interval is Student's t over them (a bootstrap over few restarts is too narrow). With fewer the
+interval is over the blocks and says little about placement: good enough to screen, not to conclude.
 
 Many comparisons: each interval is widened to 1 − 0.05/comparisons (Bonferroni), so that all of them hold together with
 95 %. See Dunn, «Multiple comparisons among means», JASA 56 (1961).

@@ -73,22 +73,19 @@ def judge(
     modes: dict[str, str] = {}
     memory: dict[str, float] = {}
     calls: dict[str, tuple[SettingsCall, ...]] = {}
-    for restart in range(first_restart, first_restart + plan.restarts):
+    restarts = range(first_restart, first_restart + plan.restarts)
+    for restart, workers in trios(lab, trees, paths, restarts):
         progress.stage("judge", f"restart {restart - first_restart + 1} of {plan.restarts}")
-        with ExitStack() as stack:
-            # Roles swap from restart to restart: who starts first also allocates first.
-            order = (0, 1) if restart % 2 == 0 else (1, 0)
-            opened = {role: stack.enter_context(lab.open(trees[role], paths, seed=restart)) for role in order}
-            again = stack.enter_context(lab.open(trees[0], paths, seed=restart))
-            for records in lockstep((opened[0], opened[1], again), plan):
-                point = records[0].point
-                modes[point.key] = point.mode
-                calls[point.key] = records[1].settings_calls
-                if point.key not in memory:
-                    memory[point.key] = ratio(opened[1].peak_memory(), opened[0].peak_memory())
-                for turns in schedule(plan.blocks):
-                    blocks.append(block(point.key, restart, turns, opened[0], opened[1], plan.runs))
-                    noise.append(block(point.key, restart, turns, opened[0], again, plan.runs))
+        for records in lockstep(workers, plan):
+            point = records[0].point
+            modes[point.key] = point.mode
+            calls[point.key] = records[1].settings_calls
+            if point.key not in memory:
+                memory[point.key] = ratio(workers[1].peak_memory(), workers[0].peak_memory())
+            for turns in schedule(plan.blocks):
+                mine, other = block(point.key, restart, turns, workers, plan.runs)
+                blocks.append(mine)
+                noise.append(other)
     return Judged(blocks=tuple(blocks), noise_blocks=tuple(noise), modes=modes, memory_ratios=memory, calls=calls)
 
 
@@ -122,13 +119,48 @@ def together(walks: Sequence[Iterator[PointRecord]], pool: ThreadPoolExecutor) -
         yield tuple(present)
 
 
-def block(point: str, restart: int, turns: str, a: Bench, b: Bench, runs: int) -> Block:
-    """One mirrored block: each letter of `turns` is a turn of `runs` runs."""
-    samples: dict[str, list[PassSample]] = {"A": [], "B": []}
-    for turn in turns:
-        bench = a if turn == "A" else b
-        samples[turn].extend(bench.time(runs, warmup=2).samples)
-    return Block(point=point, restart=restart, order=turns, a=tuple(samples["A"]), b=tuple(samples["B"]))
+def trios(
+    lab: Lab, trees: tuple[Path, Path], paths: KernelPaths, restarts: range
+) -> Iterator[tuple[int, tuple[Bench, Bench, Bench]]]:
+    """For each restart the workers (original, candidate, original again). The next ones import while these measure."""
+    with ExitStack() as everything:
+        coming = _open_trio(lab, trees, paths, restarts[0])
+        for restart in restarts:
+            stack, workers = coming
+            everything.push(stack)
+            for worker in workers:
+                worker.wait_ready()
+            if restart + 1 in restarts:
+                coming = _open_trio(lab, trees, paths, restart + 1)
+                everything.push(coming[0])
+            yield restart, workers
+            stack.close()
+
+
+def _open_trio(
+    lab: Lab, trees: tuple[Path, Path], paths: KernelPaths, restart: int
+) -> tuple[ExitStack, tuple[Bench, Bench, Bench]]:
+    """Roles swap from restart to restart: who starts first also allocates first."""
+    stack = ExitStack()
+    order = (0, 1) if restart % 2 == 0 else (1, 0)
+    opened = {role: stack.enter_context(lab.open(trees[role], paths, seed=restart)) for role in order}
+    return stack, (opened[0], opened[1], stack.enter_context(lab.open(trees[0], paths, seed=restart)))
+
+
+def block(point: str, restart: int, turns: str, workers: tuple[Bench, Bench, Bench], runs: int) -> tuple[Block, Block]:
+    """One mirrored block of original and candidate, and one of the original against itself that shares its turns.
+
+    `turns` is "ABBA" or "BAAB"; the second original (C) runs in the middle: ABCCBA, BACCAB.
+    """
+    half = turns[:2] + "C"
+    samples: dict[str, list[PassSample]] = {"A": [], "B": [], "C": []}
+    for turn in half + half[::-1]:
+        samples[turn].extend(workers["ABC".index(turn)].time(runs, warmup=2).samples)
+    a, b, c = (tuple(samples[role]) for role in "ABC")
+    return (
+        Block(point=point, restart=restart, order=turns, a=a, b=b),
+        Block(point=point, restart=restart, order=turns, a=a, b=c),
+    )
 
 
 def ratio(candidate: int, original: int) -> float:

@@ -124,8 +124,8 @@ class Optimizer:
             uses_notes_of=tuple(result.name for result in self.results),
             changes=draft.changes,
             predicted_gain=opportunity.predicted_gain,
-            expectation=f"Passes that launch {', '.join(opportunity.kernels)} run {opportunity.predicted_gain:.2f}× as fast; "
-            "no other pass and no size gets slower; peak memory stays within 5 %.",
+            expectation=f"Passes that launch {', '.join(opportunity.kernels)} run {opportunity.predicted_gain:.2f}× "
+            "as fast; no other pass and no size gets slower; peak memory stays within 5 %.",
         )
         return Variant(
             number=len(self.variants) + 1,
@@ -182,9 +182,9 @@ class Optimizer:
         self.variants.append(variant)
         self.results.append(result)
         improved = result.target_gain / self.best.gain
-        # A narrowed variant replaces what it narrows, also where it gains less: the other lost somewhere.
+        # At an equal gain the simpler file stays. A narrowed variant replaces what it narrows, also where it gains less: the other lost somewhere.
         replaces = bool(narrows) and narrows == self.best.name
-        if result.decision is Decision.ACCEPTED and (improved >= 1.0 or replaces):
+        if result.decision is Decision.ACCEPTED and (improved >= STAGNATION or replaces):
             self.best = Best(
                 name=variant.name,
                 source=variant.source,

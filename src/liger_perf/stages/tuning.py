@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -66,29 +67,23 @@ def tune(
     Raises:
         WorkerError: the worker failed as a whole; a candidate that fails costs only itself.
     """
-    with lab.open(tree, paths) as bench:
+    with ExitStack() as stack:
         progress.stage("search", "which launches the candidates would make")
+        bench = stack.enter_context(lab.open(tree, paths))
         jobs = trace(bench, knobs, plan, known or {})
-    launches = [launch for found in jobs.values() for job in found for each in job.launches for launch in each]
-    progress.stage("search", f"compiling {len(distinct(launches))} different launches")
-    facts = compile_facts(lab, tree, paths, launches, device)
-    progress.stage("search", f"timing candidates at {len(jobs)} points")
-    search = _Search(facts=facts, device=device, plan=plan)
-    while True:
-        with lab.open(tree, paths) as bench:
+        facts = compile_facts(lab, tree, paths, jobs, device, progress)
+        progress.stage("search", f"timing candidates at {len(jobs)} points")
+        search = _Search(facts=facts, device=device, plan=plan)
+        while True:
             try:
                 search.walk(bench, jobs)
+                return Tuned(measured=tuple(search.measured), trials=tuple(search.trials))
             except WorkerError as error:
                 # A candidate took the worker down: it is out, and a new worker goes on where the last one stood.
-                if not search.blame(error):
+                if bench.alive or not search.blame(error):
                     raise
                 progress.note(f"a candidate crashed the worker, which is replaced: {error.what}")
-                continue
-        return Tuned(measured=tuple(search.measured), trials=tuple(search.trials))
-
-
-def distinct(launches: Sequence[Launch]) -> set[bytes]:
-    return {msgspec.json.encode(launch) for launch in launches if launch.own}
+                bench = stack.enter_context(lab.open(tree, paths))
 
 
 class _Search:
@@ -202,11 +197,25 @@ def shipped(launch: Launch | None, knob: Knob) -> int:
 
 
 def compile_facts(
-    lab: Lab, tree: Path, paths: KernelPaths, launches: Sequence[Launch], device: DeviceFacts
+    lab: Lab,
+    tree: Path,
+    paths: KernelPaths,
+    jobs: Mapping[str, Sequence[_Job]],
+    device: DeviceFacts,
+    progress: Progress,
 ) -> dict[bytes, CubinFacts]:
-    own = [launch for launch in launches if launch.own]
-    facts = lab.compile(tree, paths, own, device.arch)
-    return {msgspec.json.encode(launch): fact for launch, fact in zip(own, facts, strict=True)}
+    """Compile every launch of every candidate ahead, in parallel: the cache then holds what the worker will ask for."""
+    all_jobs = [job for found in jobs.values() for job in found]
+    launches = {
+        msgspec.json.encode(launch): launch
+        for job in all_jobs
+        for made in job.launches
+        for launch in made
+        if launch.own
+    }
+    progress.stage("search", f"compiling for {len(launches)} launches of {len(all_jobs)} searches")
+    facts = lab.compile(tree, paths, list(launches.values()), device.arch)
+    return dict(zip(launches, facts, strict=True))
 
 
 def refused(launches: Sequence[Launch], facts: dict[bytes, CubinFacts], device: DeviceFacts) -> str:

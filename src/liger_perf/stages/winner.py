@@ -70,7 +70,9 @@ def on_whole_grid(bench: Bench, best: Best) -> Judged:
     context = bench.context
     simulated = context.device.simulated
     restarts = 2 if simulated else RESTARTS
-    plan = JudgePlan(cells=bench.grid, modes=(), restarts=restarts, blocks=1, runs=1 if simulated else 4)
+    plan = JudgePlan(
+        cells=bench.grid, modes=bench.tuning.modes, restarts=restarts, blocks=1, runs=1 if simulated else 4
+    )
     tree = context.trees.export("winner")
     trees = (bench.original_tree, tree)
     try:
@@ -87,7 +89,7 @@ def on_whole_grid(bench: Bench, best: Best) -> Judged:
 
 
 def conclude(optimizer: Optimizer, best: Best, judged: Judged) -> Final:
-    """Recommend where every guardrail holds on the whole grid and the target's lower bound is a gain; else say why not."""
+    """Recommend where every guardrail holds on the whole grid and the target surely gains; else say why not."""
     request, comparisons = optimizer.context.request, judged.comparisons()
     gain, low = guardrails.target_gain(request, comparisons, judged.memory_ratios)
     failed = [check for check in guardrails.check(request, comparisons, judged.memory_ratios) if not check.passed]
