@@ -291,7 +291,7 @@ def test_recorded_values_tell_a_wrong_kernel(lab: Lab, tunable: Path, tmp_path: 
     again = record_values(lab, tunable, tmp_path / "b.npz", seed=1)
     other = record_values(lab, wrong, tmp_path / "c.npz")
     name = "0.LigerRMSNormFunction"
-    assert set(original) == {f"{name}.output0", f"{name}.grad0", f"{name}.grad1"}
+    assert {f"{name}.output0", f"{name}.grad0", f"{name}.grad1", f"{name}.input0"} <= set(original)
     assert original[f"{name}.output0"].shape == (3, 320)
     assert np.isfinite(original[f"{name}.grad0"]).all()
     # The walk's seed is another one, the inputs of record are those of its own seed.

@@ -27,7 +27,8 @@ def compile_all(
 ) -> list[CubinFacts]:
     """Run compile servers over the launches for `sm_<arch>`; the facts come in the order of the launches.
 
-    Launches that Triton compiles to the same code are compiled once. A launch that takes the compiler down is a fact too.
+    Launches that Triton compiles to the same code are compiled once. A launch that takes the compiler down is a fact
+    too.
 
     Raises:
         WorkerError: a server cannot import the target or does not end.
@@ -48,8 +49,8 @@ def compile_all(
 
 
 def specialisation(launch: Launch) -> bytes:
-    """What of a launch Triton compiles for: not the grid, not the extents of tensors, and of an integer that is no constexpr
-    only whether it is 1, a multiple of 16, or wider than 32 bits (triton.runtime.jit, «specialization»)."""
+    """What of a launch Triton compiles for: not the grid, not the extents of tensors, and of an integer that is no
+    constexpr only whether it is 1, a multiple of 16, or wider than 32 bits (triton.runtime.jit, «specialization»)."""
     arguments = tuple(_specialised(argument) for argument in launch.arguments)
     return msgspec.json.encode(msgspec.structs.replace(launch, grid=(), arguments=arguments))
 
