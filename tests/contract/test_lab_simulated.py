@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
@@ -280,13 +281,17 @@ def record_values(lab: Lab, tree: Path, file: Path, seed: int = 0) -> dict[str, 
         return dict(arrays)
 
 
+@pytest.mark.skipif(
+    tuple(map(int, version("triton").split(".")[:2])) < (3, 7),
+    reason="the interpreter of Triton 3.6 cannot run a loop whose bounds the kernel computes",
+)
 def test_recorded_values_tell_a_wrong_kernel(lab: Lab, tunable: Path, tmp_path: Path) -> None:
     wrong = copy_example(tmp_path / "wrong", {OPS: {"X_row * rstd * W_row, mask": "X_row * rstd * W_row * 1.01, mask"}})
     original = record_values(lab, tunable, tmp_path / "a.npz")
     again = record_values(lab, tunable, tmp_path / "b.npz", seed=1)
     other = record_values(lab, wrong, tmp_path / "c.npz")
     name = "0.LigerRMSNormFunction"
-    assert set(original) == {f"{name}.output0", f"{name}.grad0", f"{name}.grad1"}
+    assert {f"{name}.output0", f"{name}.grad0", f"{name}.grad1", f"{name}.input0"} <= set(original)
     assert original[f"{name}.output0"].shape == (3, 320)
     assert np.isfinite(original[f"{name}.grad0"]).all()
     # The walk's seed is another one, the inputs of record are those of its own seed.

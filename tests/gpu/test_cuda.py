@@ -19,6 +19,8 @@ from support.example import RMS_NORM, all_gone, copy_example
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no NVIDIA GPU that torch can use"),
+    # Said once a process, by the first profile: one cycle is all that a profile here has.
+    pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning"),
 ]
 
 

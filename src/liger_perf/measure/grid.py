@@ -20,7 +20,7 @@ MIN_WIDTH = 256
 
 class GridPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How far the grid goes beyond the script: factors of the script's width, dtypes, how many of the script's x values
-    a cell has, and factors of the largest x on top."""
+    a cell has, and factors of the largest x that the script's own configuration is tried at."""
 
     width_factors: tuple[float, ...]
     dtypes: tuple[str, ...]
@@ -56,11 +56,8 @@ def cells(capture: Capture, file: KernelFile, plan: GridPlan) -> tuple[Cell, ...
     first = records[0]
     all_xs = unique(record.point.x for record in records)
     xs = spread(all_xs, plan.xs)
-    if all(x.isdigit() for x in all_xs):
-        further = tuple(str(int(all_xs[-1]) * factor) for factor in plan.beyond)
-        xs += further
-    else:
-        further = ()
+    numbers = all(x.isdigit() for x in all_xs)
+    further = tuple(str(int(all_xs[-1]) * factor) for factor in plan.beyond) if numbers else ()
     found = [Cell(), *([Cell(xs=further)] if further else [])]
     own = dict(first.point.config)
     for key in width_keys(first, file)[:1]:

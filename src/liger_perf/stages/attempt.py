@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -28,7 +29,7 @@ from liger_perf.model.variants import (
 from liger_perf.search.matrix import Measured
 from liger_perf.search.writeback import Region, Rules, choose_branches
 from liger_perf.stages.context import StageContext
-from liger_perf.stages.judging import Judged, JudgePlan, join, judge
+from liger_perf.stages.judging import Judged, JudgePlan, Trio, join, judge, open_trio
 from liger_perf.stages.smoking import SmokeTest
 from liger_perf.stages.tuning import TuningPlan, tune
 from liger_perf.techniques.base import Knob
@@ -146,8 +147,12 @@ def measure(bench: Bench, settled: Settled) -> Measurements:
     """Smoke test, full benchmark script, judge at the script's own points; each only if what came before passed."""
     context = bench.context
     tree = context.trees.export("candidate")
+    stack = ExitStack()
     try:
         context.trees.replace(tree, context.paths.ops, settled.source)
+        # The judge's workers import while the smoke test and the script run; they touch the device only when asked.
+        opened = open_trio(context.lab, (bench.original_tree, tree), context.paths, 0)
+        stack.push(opened[0])
         context.progress.stage("smoke test")
         forced = [{function: branch.values} for function, found in settled.branches.items() for branch in found]
         result = bench.smoke_test.run(tree, unique(forced))
@@ -156,18 +161,19 @@ def measure(bench: Bench, settled: Settled) -> Measurements:
         try:
             context.progress.stage("benchmark", "the repository's script, unmodified and whole")
             run = context.lab.benchmark(tree, context.paths)
-            return judged(bench, tree, result, run)
+            return judged(bench, tree, result, run, opened)
         except WorkerError as error:
             return Measurements(smoke=result, failure=f"could not be measured: {error.what}")
     finally:
+        stack.close()
         context.trees.remove(tree)
 
 
-def judged(bench: Bench, tree: Path, result: SmokeResult, run: BenchmarkRun) -> Measurements:
+def judged(bench: Bench, tree: Path, result: SmokeResult, run: BenchmarkRun, opened: Trio) -> Measurements:
     """Judge, with more rounds where a guardrail failed only for want of samples."""
     context = bench.context
     trees = (bench.original_tree, tree)
-    found = judge(context.lab, trees, context.paths, bench.screening, context.progress)
+    found = judge(context.lab, trees, context.paths, bench.screening, context.progress, opened=opened)
     for extra in range(1, EXTRA_ROUNDS + 1):
         checks = guardrails.check(context.request, found.comparisons(), found.memory_ratios)
         if not any(guardrails.more_rounds_may_help(check) for check in checks) or context.device.simulated:

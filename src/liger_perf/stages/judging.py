@@ -21,6 +21,9 @@ from liger_perf.model.measurements import Block, Clock, Comparison, PassSample
 from liger_perf.model.options import KernelPaths
 from liger_perf.ports import Bench, Lab, Progress
 
+Trio = tuple[ExitStack, tuple[Bench, Bench, Bench]]
+"""Workers on (original, candidate, original again), and what closes them."""
+
 
 class JudgePlan(msgspec.Struct, frozen=True, kw_only=True):
     """How much is measured: restarts of the workers, blocks a restart and point, runs a turn within a block."""
@@ -62,8 +65,12 @@ def judge(
     progress: Progress,
     *,
     first_restart: int = 0,
+    opened: Trio | None = None,
 ) -> Judged:
     """Compare `trees` = (original, candidate).
+
+    Args:
+        opened: workers for the first restart that are importing already; closed here.
 
     Raises:
         WorkerError: a worker failed; the candidate cannot be judged.
@@ -74,7 +81,7 @@ def judge(
     memory: dict[str, float] = {}
     calls: dict[str, tuple[SettingsCall, ...]] = {}
     restarts = range(first_restart, first_restart + plan.restarts)
-    for restart, workers in trios(lab, trees, paths, restarts):
+    for restart, workers in trios(lab, trees, paths, restarts, opened):
         progress.stage("judge", f"restart {restart - first_restart + 1} of {plan.restarts}")
         for records in lockstep(workers, plan):
             point = records[0].point
@@ -120,26 +127,24 @@ def together(walks: Sequence[Iterator[PointRecord]], pool: ThreadPoolExecutor) -
 
 
 def trios(
-    lab: Lab, trees: tuple[Path, Path], paths: KernelPaths, restarts: range
+    lab: Lab, trees: tuple[Path, Path], paths: KernelPaths, restarts: range, opened: Trio | None
 ) -> Iterator[tuple[int, tuple[Bench, Bench, Bench]]]:
     """For each restart the workers (original, candidate, original again). The next ones import while these measure."""
     with ExitStack() as everything:
-        coming = _open_trio(lab, trees, paths, restarts[0])
+        coming = opened or open_trio(lab, trees, paths, restarts[0])
         for restart in restarts:
             stack, workers = coming
             everything.push(stack)
             for worker in workers:
                 worker.wait_ready()
             if restart + 1 in restarts:
-                coming = _open_trio(lab, trees, paths, restart + 1)
+                coming = open_trio(lab, trees, paths, restart + 1)
                 everything.push(coming[0])
             yield restart, workers
             stack.close()
 
 
-def _open_trio(
-    lab: Lab, trees: tuple[Path, Path], paths: KernelPaths, restart: int
-) -> tuple[ExitStack, tuple[Bench, Bench, Bench]]:
+def open_trio(lab: Lab, trees: tuple[Path, Path], paths: KernelPaths, restart: int) -> Trio:
     """Roles swap from restart to restart: who starts first also allocates first."""
     stack = ExitStack()
     order = (0, 1) if restart % 2 == 0 else (1, 0)

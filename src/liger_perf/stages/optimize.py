@@ -182,7 +182,7 @@ class Optimizer:
         self.variants.append(variant)
         self.results.append(result)
         improved = result.target_gain / self.best.gain
-        # At an equal gain the simpler file stays. A narrowed variant replaces what it narrows, also where it gains less: the other lost somewhere.
+        # At an equal gain the simpler file stays. A narrowed variant replaces what it narrows, which lost somewhere.
         replaces = bool(narrows) and narrows == self.best.name
         if result.decision is Decision.ACCEPTED and (improved >= STAGNATION or replaces):
             self.best = Best(
@@ -260,7 +260,7 @@ def bench_on(context: StageContext, tree: Path, profiled: Profiled) -> Bench:
         context=context,
         original_tree=tree,
         smoke_test=SmokeTest(context.lab, context.paths, tree),
-        tuning=TuningPlan(cells=cells, modes=single, limit=10 if simulated else 24, runs=1 if simulated else 5),
+        tuning=TuningPlan(cells=cells, modes=single, limit=10 if simulated else 20, runs=1 if simulated else 5),
         screening=JudgePlan(
             cells=(Cell(),), modes=(), restarts=1, blocks=2 if simulated else 8, runs=1 if simulated else 4
         ),

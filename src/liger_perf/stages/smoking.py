@@ -35,15 +35,18 @@ class SmokeTest:
     def run(self, tree: Path, settings: Sequence[Settings]) -> SmokeResult:
         """Every distinct answer of the settings functions is forced in turn; the shipped one (no settings) first."""
         try:
-            if not self._expected:
-                with self._lab.open(self._original, self._paths, values=True) as bench:
-                    at_smallest_backward(bench)
-                    self._expected = {dtype: record(bench, dtype, self._rows, {}) for dtype in DTYPES}
-            with self._lab.open(tree, self._paths, values=True) as bench:
+            with self._lab.open(tree, self._paths, values=True) as bench:  # imports while the original is recorded
+                if not self._expected:
+                    self._expected = self._record_original()
                 at_smallest_backward(bench)
                 return smoke.merge([result for dtype in DTYPES for result in self._compare(bench, dtype, settings)])
         except WorkerError as error:
             return smoke.crashed(error.what)
+
+    def _record_original(self) -> dict[str, Arrays]:
+        with self._lab.open(self._original, self._paths, values=True) as bench:
+            at_smallest_backward(bench)
+            return {dtype: record(bench, dtype, self._rows, {}) for dtype in DTYPES}
 
     def _compare(self, bench: Bench, dtype: str, settings: Sequence[Settings]) -> list[SmokeResult]:
         results = []

@@ -87,9 +87,10 @@ def test_the_interval_is_students_over_restart_means() -> None:
         block([120], [100], restart=0),
         block([105], [100], restart=1),
         block([130], [100], restart=2),
+        block([115], [100], restart=3),
     ]
-    means = [(math.log(1.1) + math.log(1.2)) / 2, math.log(1.05), math.log(1.3)]
-    expected = stats.t.interval(0.95, 2, loc=np.mean(means), scale=stats.sem(means))
+    means = [(math.log(1.1) + math.log(1.2)) / 2, math.log(1.05), math.log(1.3), math.log(1.15)]
+    expected = stats.t.interval(0.95, 3, loc=np.mean(means), scale=stats.sem(means))
     found = statistics.interval(blocks, Clock.DEVICE)
     assert found.ratio == pytest.approx(math.exp(np.mean(means)))
     assert (found.low, found.high) == pytest.approx(tuple(np.exp(expected)))
@@ -101,6 +102,15 @@ def test_many_comparisons_widen_the_interval() -> None:
     expected = stats.t.interval(1 - 0.05 / 20, 2, loc=np.mean(values), scale=stats.sem(values))
     found = statistics.interval(blocks, Clock.DEVICE, comparisons=20)
     assert (found.low, found.high) == pytest.approx(tuple(np.exp(expected)))
+
+
+def test_few_restarts_fall_back_to_their_blocks() -> None:
+    """Two restart means have one degree of freedom: an interval over them would cover everything."""
+    blocks = [block([100 + number], [100], restart=number % 2) for number in range(8)]
+    found = statistics.interval(blocks, Clock.DEVICE)
+    assert found.low is not None
+    assert found.high is not None
+    assert 1.0 < found.low < found.high < 1.08
 
 
 def test_one_restart_falls_back_to_its_blocks() -> None:
