@@ -43,7 +43,7 @@ class Bench(Protocol):
         ...
 
     def peak_memory(self) -> int:
-        """Peak bytes of one run at the current point."""
+        """Bytes allocated at the peak of one run at the current point, inputs included."""
         ...
 
     def trace(self, settings: Settings | None = None) -> tuple[Launch, ...]:

@@ -20,7 +20,7 @@ MIN_WIDTH = 256
 
 class GridPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How far the grid goes beyond the script: factors of the script's width, dtypes, how many of the script's x values
-    a cell has, and factors of the largest x that the script's own configuration is tried at."""
+    a cell has, and factors of the largest x on top."""
 
     width_factors: tuple[float, ...]
     dtypes: tuple[str, ...]
@@ -58,6 +58,7 @@ def cells(capture: Capture, file: KernelFile, plan: GridPlan) -> tuple[Cell, ...
     xs = spread(all_xs, plan.xs)
     numbers = all(x.isdigit() for x in all_xs)
     further = tuple(str(int(all_xs[-1]) * factor) for factor in plan.beyond) if numbers else ()
+    xs += further
     found = [Cell(), *([Cell(xs=further)] if further else [])]
     own = dict(first.point.config)
     for key in width_keys(first, file)[:1]:
