@@ -88,6 +88,12 @@ class CudaDevice:
         return torch.cuda.max_memory_allocated() - ours
 
 
+def loses_context(error: BaseException) -> bool:
+    """Whether a CUDA error outlives the call that raised it: the process's context is lost."""
+    signs = ("CUDA error", "illegal memory access", "device-side assert", "misaligned")
+    return any(sign in str(error) for sign in signs)
+
+
 def driver_version() -> str:
     """The NVIDIA driver's version, or empty where NVML cannot be asked."""
     try:
