@@ -41,6 +41,7 @@ lint: $(STAMP) ## check style, types and the boundaries between the modules
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy tools/*.py
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## repair what ruff can repair
