@@ -10,7 +10,10 @@ from liger_perf.model.options import DeviceKind
 
 
 class DeviceFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The device as the worker saw it. Bandwidth in GB/s, read plus written, of a large copy."""
+    """The device as the worker saw it. Bandwidth in GB/s, read plus written, of a large copy.
+
+    `model_error` says how wrong the simulated device's model is; empty for a real one.
+    """
 
     kind: DeviceKind
     name: str
@@ -23,6 +26,7 @@ class DeviceFacts(msgspec.Struct, frozen=True, kw_only=True):
     torch: str = ""
     triton: str = ""
     python: str = ""
+    model_error: str = ""
 
     @property
     def simulated(self) -> bool:

@@ -19,7 +19,7 @@ def banner(device: DeviceFacts) -> str:
         return ""
     return (
         "> `SIMULATED` Every figure on this page comes from a model of a GPU, not from one. "
-        "None of them is evidence about real hardware.\n"
+        "None of them is evidence about real hardware" + (f": {device.model_error}.\n" if device.model_error else ".\n")
     )
 
 

@@ -90,6 +90,8 @@ def check_world(lab: Lab, trees: Trees, paths: KernelPaths, progress: Progress) 
         UsageError: there is no such device.
     """
     device = lab.describe()
+    if device.model_error:
+        progress.note(device.model_error)
     tree = trees.export("preflight")
     try:
         progress.note(f"{device.name}; importing the repository")

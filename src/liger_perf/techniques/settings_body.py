@@ -1,7 +1,6 @@
 """Fills a settings function with the branches that a search measured.
 
-The gate stands first: on any device but the one that was measured the function answers {}, the shipped values. AMD's
-devices are called «cuda» by torch as well, hence the look at torch.version.hip.
+The gate stands first: on any architecture but the one that was measured the function answers {}, the shipped values.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import libcst as cst
 
 from liger_perf.kernels.source import Edit, parsed
 from liger_perf.model.branches import Branch, Provenance
+from liger_perf.techniques.device_gate import GATE, with_gate
 
 MAX_BRANCHES = 4
 
@@ -25,7 +25,8 @@ def write_settings(text: str, function: str, branches: Sequence[Branch], provena
     """
     if not 0 < len(branches) <= MAX_BRANCHES:
         raise ValueError(f"{function} wants 1 to {MAX_BRANCHES} branches, not {len(branches)}")
-    return _with_body(text, function, [*_gate(provenance), *(line for branch in branches for line in _branch(branch))])
+    lines = [*_gate(provenance), *(line for branch in branches for line in _branch(branch))]
+    return with_gate(_with_body(text, function, lines), function, provenance.capability)
 
 
 def clear_settings(text: str, function: str) -> str:
@@ -50,11 +51,9 @@ def _with_body(text: str, function: str, lines: Sequence[str]) -> str:
 def _gate(provenance: Provenance) -> list[str]:
     major, minor = provenance.capability
     return [
-        f"# Measured on {provenance.gpu} (sm_{major}{minor}) with liger-perf {provenance.version}; other devices and",
-        "# shapes keep the shipped values.",
-        'if device.type != "cuda" or torch.version.hip is not None:',
-        "    return {}",
-        f"if torch.cuda.get_device_capability(device) != ({major}, {minor}):",
+        f"# Measured on {provenance.gpu} (sm_{major}{minor}) with liger-perf {provenance.version}; other",
+        "# architectures and shapes keep the shipped values.",
+        f"if not {GATE}(device):",
         "    return {}",
     ]
 

@@ -72,16 +72,17 @@ def test_stand_ins_keep_shapes_and_aliases() -> None:
             Argument(name="n", value=8),
         ),
     )
-    values, starts = arguments(launch)
+    values, storages = arguments(launch)
     assert values["a"].shape == (4, 8)
     assert values["b"].data_ptr() == values["a"].data_ptr() + 64
     assert (str(values["kind"]), values["n"]) == ("fp16", 8)
-    assert starts == [values["a"].data_ptr()]
+    assert [storage.data_ptr() for storage in storages] == [values["a"].data_ptr()]
 
 
 def test_traffic_by_tensor_sizes() -> None:
     traffic = by_tensor_sizes(forward_launch(4, 320))
-    assert traffic == Traffic(loaded_bytes=(2 * 4 * 320 + 320 + 4) * 4 / 4, stored_bytes=0, rounds=1)
+    moved = (2 * 4 * 320 + 320 + 4) * 4 / 4
+    assert traffic == Traffic(loaded_bytes=moved, stored_bytes=0, dram_bytes=moved, rounds=1)
 
 
 def test_sampling_process_counts_and_is_replaced_when_it_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,8 +90,10 @@ def test_sampling_process_counts_and_is_replaced_when_it_died(tmp_path: Path, mo
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     sampler = Sampler(str(EXAMPLE), RMS_NORM.ops)
     counted = sampler.sample(forward_launch(8, 320))
-    # A row of X and W (the mask cuts the block of 512), a row of Y and the row's rstd: nothing else moves.
-    assert counted == Traffic(loaded_bytes=2 * 320 * 4, stored_bytes=320 * 4 + 4, rounds=1)
+    # A row of X and W (the mask cuts the block of 512), a row of Y and the row's rstd: nothing else moves. The eight
+    # programs share W, so each has to fetch an eighth of it from memory.
+    dram = (2 + 1 / 8) * 320 * 4 + 4
+    assert counted == Traffic(loaded_bytes=2 * 320 * 4, stored_bytes=320 * 4 + 4, dram_bytes=dram, rounds=1)
     process = sampler._process
     assert process is not None
     process.kill()
@@ -99,7 +102,7 @@ def test_sampling_process_counts_and_is_replaced_when_it_died(tmp_path: Path, mo
     assert remembered == counted
     assert sampler.sample(forward_launch(8, 640)).error
     assert sampler.sample(forward_launch(8, 640)) == Traffic(
-        loaded_bytes=2 * 512 * 4, stored_bytes=512 * 4 + 4, rounds=1
+        loaded_bytes=2 * 512 * 4, stored_bytes=512 * 4 + 4, dram_bytes=2 * 512 * 4 + 640 * 4 / 8 + 4, rounds=1
     )
     assert sampler._process is not None
     sampler._process.communicate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import types
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from liger_perf.model.branches import Branch, Provenance
 from liger_perf.techniques.base import Refusal, Rewrite
+from liger_perf.techniques.device_gate import with_gate
 from liger_perf.techniques.evidence import restrict
 from liger_perf.techniques.examples import DICTIONARY, NORM_BACKWARD, SOFTMAX, changed, evidence_for
 from liger_perf.techniques.launch_parameters import LaunchParameters
@@ -130,6 +132,13 @@ class _Dtype:
         self.itemsize = itemsize
 
 
+class _Device:
+    """A device as a cache may hold it: hashable."""
+
+    def __init__(self, kind: str) -> None:
+        self.type = kind
+
+
 def _fake_torch(capability: tuple[int, int], hip: str | None) -> Any:
     cuda = types.SimpleNamespace(get_device_capability=lambda device: capability)
     return types.SimpleNamespace(cuda=cuda, version=types.SimpleNamespace(hip=hip))
@@ -138,7 +147,7 @@ def _fake_torch(capability: tuple[int, int], hip: str | None) -> Any:
 def _run(source: str) -> dict[str, Any]:
     """The module's names without importing torch or triton."""
     plain = "\n".join(line for line in source.splitlines() if not line.startswith(("import ", "from ", "@triton")))
-    names: dict[str, Any] = {"tl": types.SimpleNamespace(constexpr=int)}
+    names: dict[str, Any] = {"tl": types.SimpleNamespace(constexpr=int), "functools": functools}
     exec(compile("from __future__ import annotations\n" + plain, "example", "exec"), names)
     return names
 
@@ -160,11 +169,9 @@ def test_the_written_function_reads_well() -> None:
     assert (
         body
         == '''    """Faster launch values for _norm_backward_kernel, as measured."""
-    # Measured on NVIDIA H200 (sm_90) with liger-perf 0.1.0; other devices and
-    # shapes keep the shipped values.
-    if device.type != "cuda" or torch.version.hip is not None:
-        return {}
-    if torch.cuda.get_device_capability(device) != (9, 0):
+    # Measured on NVIDIA H200 (sm_90) with liger-perf 0.1.0; other
+    # architectures and shapes keep the shipped values.
+    if not _is_measured_gpu(device):
         return {}
     # 1.42x at n_cols=4096.
     if dtype.itemsize == 2 and 2048 < n_cols <= 4096 and n_rows >= 1024:
@@ -187,7 +194,7 @@ def test_the_written_function_answers_exactly_its_branches(
     for rows, columns, itemsize in itertools.product((1023, 1024, 9000), (2048, 2049, 4096, 8192, 8193), (2, 4)):
         shape = {"n_rows": rows, "n_cols": columns}
         expected = next((branch.values for branch in BRANCHES if branch.covers(shape, itemsize)), {})
-        answer = names[FUNCTION](rows, columns, _Dtype(itemsize), types.SimpleNamespace(type=device))
+        answer = names[FUNCTION](rows, columns, _Dtype(itemsize), _Device(device))
         assert answer == (expected if measured else {})
 
 
@@ -211,3 +218,29 @@ def test_the_axes_are_found_among_the_parameters() -> None:
     assert "_softmax_kernel_settings(X.shape[0], n_cols, X.dtype, X.device)" in tunable
     assert axes(tunable, "_softmax_kernel") == ("n_cols", "n_rows")
     assert axes(source, "_softmax_kernel") == ("", "")
+
+
+GATED = 'import torch\n\n\ndef _k_settings(n, dtype, device):\n    """As measured."""\n    return {}\n'
+
+
+@pytest.mark.parametrize(
+    ("imports", "expected"),
+    [
+        ("import torch\n", "import functools\n\nimport torch\n"),
+        (
+            "import math\nimport operator\n\nimport torch\n",
+            "import functools\nimport math\nimport operator\n\nimport torch\n",
+        ),
+        ("import abc\n\nimport torch\n", "import abc\nimport functools\n\nimport torch\n"),
+        ("import functools\n\nimport torch\n", "import functools\n\nimport torch\n"),
+    ],
+)
+def test_the_gate_brings_its_import_where_it_belongs(imports: str, expected: str) -> None:
+    text = GATED.replace("import torch\n", imports)
+    written = with_gate(text, "_k_settings", (9, 0))
+    assert written.startswith(f"{expected}\n\n@functools.cache\ndef _is_measured_gpu(device):\n")
+    assert written.endswith(
+        "        return False\n    return torch.cuda.get_device_capability(device) == (9, 0)\n\n\n"
+        + GATED.split("\n\n\n", 1)[1]
+    )
+    assert with_gate(written, "_k_settings", (9, 0)) == written

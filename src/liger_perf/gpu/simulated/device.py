@@ -14,7 +14,7 @@ import triton
 
 from liger_perf.gpu.compile_server import StubDriver
 from liger_perf.gpu.launch_hook import LaunchHook, LaunchRecorder, RunKernel
-from liger_perf.gpu.simulated import fake_cuda
+from liger_perf.gpu.simulated import anchors, fake_cuda
 from liger_perf.gpu.simulated.allocate import AllocateOnly, Allocations
 from liger_perf.gpu.simulated.model import H200, torch_us
 from liger_perf.gpu.simulated.predict import Predictor
@@ -83,6 +83,7 @@ class SimulatedDevice:
             torch=str(torch.__version__),
             triton=str(triton.__version__),
             python=platform.python_version(),
+            model_error=anchors.error_text(anchors.load()),
         )
 
     def predict(self, fn: Callable[[], object]) -> tuple[list[tuple[str, float]], float]:

@@ -41,7 +41,7 @@ class Sampler:
         line = self._ask(launch)
         if not line:
             # Not remembered: it may have been killed for want of memory, not by this launch.
-            return Traffic(loaded_bytes=0, stored_bytes=0, rounds=0, error="the sampling process ended")
+            return Traffic(loaded_bytes=0, stored_bytes=0, dram_bytes=0, rounds=0, error="the sampling process ended")
         traffic = msgspec.json.decode(line, type=Traffic)
         self._cache.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(f".{os.getpid()}")
@@ -112,6 +112,7 @@ class Predictor:
             programs=programs,
             loaded_bytes=traffic.loaded_bytes,
             stored_bytes=traffic.stored_bytes,
+            dram_bytes=traffic.dram_bytes,
             rounds=traffic.rounds,
             warps=int(compiled.metadata.num_warps),
             registers=registers,
@@ -126,4 +127,4 @@ def by_tensor_sizes(launch: Launch) -> Traffic:
     """Where a program cannot be interpreted: each tensor moved once, spread over the programs, in one trip."""
     programs = max(1, int(torch.tensor(launch.grid).prod()))
     total = sum(argument.tensor.nbytes for argument in launch.arguments if argument.tensor is not None)
-    return Traffic(loaded_bytes=total / programs, stored_bytes=0, rounds=1)
+    return Traffic(loaded_bytes=total / programs, stored_bytes=0, dram_bytes=total / programs, rounds=1)

@@ -8,11 +8,14 @@ import msgspec
 class Traffic(msgspec.Struct, frozen=True, kw_only=True):
     """What an average program of a launch moves.
 
-    `rounds`: how often the most-loaded tensor was loaded from, that is, how many trips through memory a program makes
-    one after another.
+    `dram_bytes`: what of it must come from or go to device memory, since no tensor is larger than it is: what the
+    programs read together beyond that, such as weights, they find in a cache.
+    `rounds`: how often the busiest program loaded from the tensor that it loaded from most, that is, how many trips
+    through memory it makes one after another.
     """
 
     loaded_bytes: float
     stored_bytes: float
+    dram_bytes: float
     rounds: float
     error: str = ""
