@@ -13,7 +13,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,6 +67,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         seal: the last one of the journal.
         outcome: APPLIED, REVERTED, NO WINNER or UNFINISHED.
         final, gain, gain_low: the winner against the original, as the session judged it.
+        rejudged: the session judged with another correction; the figures of its variants were computed again from its
+            raw samples when they were collected, its decisions were not changed.
     """
 
     tool: str
@@ -83,6 +85,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     final: tuple[Comparison, ...] = ()
     gain: float = 1.0
     gain_low: float = 0.0
+    rejudged: bool = False
     gates: tuple[GateResult, ...] = ()
     architectures: tuple[ArchitectureCheck, ...] = ()
     recommendations: tuple[str, ...] = ()
@@ -156,6 +159,7 @@ class _Report(msgspec.Struct, frozen=True, kw_only=True):
     final: tuple[Comparison, ...] = ()
     gain: float = 1.0
     gain_low: float = 0.0
+    rejudged: bool = False
     gates: tuple[GateResult, ...] = ()
     architectures: tuple[ArchitectureCheck, ...] = ()
     recommendations: tuple[str, ...] = ()
@@ -422,6 +426,24 @@ def _convert(data: Any, kind: type[T]) -> T:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         raise LigerPerfError(f"a stored {kind.__name__} cannot be read", details=str(error)) from error
+
+
+def rejudge(folder: Path, gain: Callable[[Kept, Sequence[Comparison]], tuple[float, float]]) -> None:
+    """Replace the variants' figures in a collected folder by what the raw samples give with the correction of today.
+
+    Args:
+        gain: the target's gain and its lower bound from comparisons.
+    """
+    item = read(folder)
+    for result in item.results:
+        comparisons = item.judged.get(result.name, ())
+        if comparisons:
+            found, low = gain(item, comparisons)
+            again = msgspec.structs.replace(
+                result, comparisons=comparisons, target_gain=found, target_gain_low=low, rows=()
+            )
+            (folder / names.variant_result(result.name)).write_bytes(_json(again))
+    (folder / RUN).write_bytes(_json(msgspec.structs.replace(item.run, rejudged=True)))
 
 
 def _json(value: msgspec.Struct) -> bytes:

@@ -28,6 +28,9 @@ MEMORY_NOTE = "as recorded at the script's own points: the raw samples hold time
 STATES = {True: "passed", False: "**FAILED**", None: "not run"}
 
 
+REJUDGED = "computed again from the raw samples, with a stricter correction than the session's; its decisions stand"
+
+
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The comparisons that the page is about: of which variant, from which runs, and whether it was recommended."""
 
@@ -183,6 +186,7 @@ def _conditions(kept: Kept) -> str:
         ("Commit of the repository", run.commit or "not named"),
         ("Digest of its checkout, of the kernel's file", ", ".join(_short(run.base_digest, run.kernel_digest))),
         ("liger-perf", run.tool or "unknown"),
+        *([("Figures of the variants", REJUDGED)] if run.rejudged else []),
         ("Kernel", kept.profile.paths.ops),
         ("Goal, scope, target", ", ".join(_asked(kept))),
         ("GPU time of the variants", f"{tables.seconds(gpu_seconds(kept))} (profile and whole grid not counted)"),

@@ -43,6 +43,10 @@ def collect(
     folder: Folder,
     commit: Annotated[str, typer.Option(help="the target repository's commit that was measured")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="replace what was collected there before")] = False,
+    rejudge: Annotated[
+        bool,
+        typer.Option("--rejudge", help="compute the variants' figures again where the session corrected otherwise"),
+    ] = False,
 ) -> None:
     """Copy what may be kept of a session's workspace; nothing of the target's source."""
     if workspace.resolve().name != folder.resolve().name:
@@ -59,6 +63,8 @@ def collect(
         target.write_bytes(data)
     try:
         refuse_misplaced(folder, kept.read(staged).profile.device)
+        if rejudge:
+            kept.rejudge(staged, result_page.gain)
         shutil.rmtree(folder, ignore_errors=True)
         staged.rename(folder)
     finally:
