@@ -16,11 +16,24 @@ Candidate = dict[str, int]
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
-    """One knob: its values, and the shipped value, which need not be among them."""
+    """One knob: its values, and the shipped value, which need not be among them.
+
+    `reach` bounds how many steps from the shipped value are tried; None for all. Warps far from what is shipped are
+    seldom faster, and a whole row in one warp takes the compiler minutes.
+    """
 
     name: str
     values: tuple[int, ...]
     shipped: int
+    reach: int | None = None
+
+    def within_reach(self) -> tuple[int, ...]:
+        """The values that are tried, the shipped one among them, in order."""
+        steps = sorted({*self.values, self.shipped})
+        if self.reach is None:
+            return tuple(steps)
+        place = steps.index(self.shipped)
+        return tuple(steps[max(0, place - self.reach) : place + self.reach + 1])
 
 
 class Space(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +57,9 @@ def candidates(space: Space, limit: int, around: Sequence[Mapping[str, int]] = (
     centres = [{axis.name: axis.shipped for axis in space.axes}]
     centres += [{**centres[0], **known} for known in around]
     names = [axis.name for axis in space.axes]
-    steps = {axis.name: sorted({*axis.values, *(centre[axis.name] for centre in centres)}) for axis in space.axes}
+    steps = {
+        axis.name: sorted({*axis.within_reach(), *(centre[axis.name] for centre in centres)}) for axis in space.axes
+    }
     product = [dict(zip(names, values, strict=True)) for values in itertools.product(*steps.values())]
     product = [candidate for candidate in product if allowed(candidate) and candidate not in centres]
     product.sort(key=lambda candidate: min(distance(candidate, centre, steps) for centre in centres))

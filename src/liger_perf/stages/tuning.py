@@ -20,6 +20,7 @@ from liger_perf.search.matrix import Measured
 from liger_perf.search.space import Axis, Candidate, Space, candidates
 from liger_perf.techniques.base import Knob
 
+REACH = 2  # steps of a launch option: a factor of four in warps, either way
 SHIPPED = {"loop_stages": 1, "programs_per_sm": 1, "num_warps": 4, "num_stages": 3}
 
 
@@ -186,7 +187,10 @@ def space_at(record: PointRecord, function: str, knobs: Sequence[Knob]) -> Space
     mine = [knob for knob in knobs if knob.function == function]
     kernel = mine[0].kernel
     launch = next((launch for launch in record.own if launch.kernel == kernel), None)
-    axes = tuple(Axis(name=knob.name, values=knob.values, shipped=shipped(launch, knob)) for knob in mine)
+    axes = tuple(
+        Axis(name=knob.name, values=knob.values, shipped=shipped(launch, knob), reach=REACH if knob.option else None)
+        for knob in mine
+    )
     return Space(function=function, kernel=kernel, axes=axes)
 
 
