@@ -12,8 +12,6 @@ to make something win.
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 
 
@@ -92,7 +90,7 @@ def resident_programs(gpu: Gpu, work: Work) -> int:
 def launch_us(gpu: Gpu, work: Work) -> float:
     """Predicted device time of one launch in µs."""
     per_sm = work.programs / gpu.sm_count
-    resident = min(resident_programs(gpu, work), math.ceil(per_sm))
+    resident = min(resident_programs(gpu, work), max(per_sm, 1.0))
     rounds = max(work.rounds, 1.0)
     spilled = 2.0 * work.spill_bytes * work.warps * 32
     cached = max(0.0, work.loaded_bytes + work.stored_bytes - work.dram_bytes) + spilled
