@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -97,6 +96,7 @@ class App:
         try:
             self.current = store.id
             if store.session.closed:
+                store.remove_scratch()  # of a process that was killed between its last entry and its end
                 raise UsageError(f"session {name} is finished", todo=f"its report: {store.root / 'report.md'}")
             _check_base(store)
             if approve is not None:
@@ -171,8 +171,7 @@ class App:
             progress=self._terminal,
         ).drive(until=until)
         if end is End.DONE:
-            for name in ("base", "trees", "lab"):
-                shutil.rmtree(store.folder / name, ignore_errors=True)
+            store.remove_scratch()
         return end
 
 

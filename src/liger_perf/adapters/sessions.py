@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shutil
 import time
 from pathlib import Path
 
 from liger_perf.adapters.lock import FileLock
-from liger_perf.adapters.store import SessionStore, read_journal
+from liger_perf.adapters.store import SCRATCH, SessionStore, has_entry, read_journal, remove_scratch
 from liger_perf.model.errors import LigerPerfError, UsageError
 from liger_perf.session import journal as journals
 from liger_perf.session.model import Session, fold
+
+_NAME = re.compile(r".-\d{8}-\d{6}-[0-9a-f]{4}$")  # as `create` makes them
 
 
 class Sessions:
@@ -84,7 +87,7 @@ class Sessions:
         """All started sessions, the latest last."""
         if not self._state.is_dir():
             return []
-        folders = [path for path in self._state.iterdir() if path.is_dir() and read_journal(path)]
+        folders = [path for path in self._state.iterdir() if path.is_dir() and has_entry(path)]
         return [path.name for path in sorted(folders, key=lambda path: (path / "journal.jsonl").stat().st_mtime_ns)]
 
     def latest_open(self) -> str:
@@ -103,20 +106,36 @@ class Sessions:
 
     def _folder(self, name: str) -> Path:
         folder = self._state / name
-        if "/" in name or name.startswith(".") or not read_journal(folder):
+        if "/" in name or name.startswith(".") or not has_entry(folder):
             known = ", ".join(self.names()[-5:]) or "none"
             raise UsageError(f"no session {name!r}", where=str(self._state), todo=f"known sessions: {known}")
         return folder
 
     def _sweep(self) -> None:
-        """Remove folders of processes that were killed before anything was started."""
+        """Remove what killed processes left: folders where nothing was started, scratch of finished sessions."""
         for folder in self._state.iterdir():
-            if not folder.is_dir() or read_journal(folder) or not (folder / "lock").exists():
+            # By name too: the state directory may be one in which other folders lie that are not ours to remove.
+            if not _NAME.search(folder.name) or not (folder / "lock").exists():
+                continue
+            started = has_entry(folder)
+            if started and not _has_needless_scratch(folder):
                 continue
             lock = FileLock(folder / "lock")
             if lock.acquire(wait=False):
-                shutil.rmtree(folder, ignore_errors=True)
+                if started:
+                    remove_scratch(folder)
+                else:
+                    shutil.rmtree(folder, ignore_errors=True)
                 lock.release()
+
+
+def _has_needless_scratch(folder: Path) -> bool:
+    if not any((folder / name).exists() for name in SCRATCH):
+        return False
+    try:
+        return _read(folder).closed
+    except LigerPerfError:
+        return False  # a journal that cannot be trusted: all of it stays for reading
 
 
 def _read(folder: Path) -> Session:

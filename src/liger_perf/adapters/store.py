@@ -17,6 +17,7 @@ from liger_perf.session.entries import Entry, RecordedFile
 from liger_perf.session.model import Session, apply, fold
 
 JOURNAL = "journal.jsonl"
+SCRATCH = ("base", "trees", "lab")  # of use until the session is finished
 
 
 class SessionStore:
@@ -125,6 +126,10 @@ class SessionStore:
             shutil.rmtree(self.folder, ignore_errors=True)
         self.close()
 
+    def remove_scratch(self) -> None:
+        """Remove what a finished session needs no more."""
+        remove_scratch(self.folder)
+
     def close(self) -> None:
         """Give the lock back."""
         self._lock.release()
@@ -134,6 +139,17 @@ class SessionStore:
         if not parts or path.startswith("/") or ".." in parts:
             raise LigerPerfError("a path leaves the workspace", where=path)
         return self.root.joinpath(*parts)
+
+
+def remove_scratch(folder: Path) -> None:
+    """Remove the copy of the checkout, trees and caches of the session in `folder`."""
+    for name in SCRATCH:
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def has_entry(folder: Path) -> bool:
+    """Whether a session was started there: a first line without its end was being written at a kill."""
+    return b"\n" in read_journal(folder)
 
 
 def read_journal(folder: Path) -> bytes:

@@ -120,6 +120,38 @@ def test_leftovers_of_killed_starts_are_swept_but_no_session_is(sessions: Sessio
     assert sessions.names() == [store.id]
 
 
+def test_start_that_was_killed_while_its_first_line_was_written_is_none(
+    sessions: Sessions, store: SessionStore
+) -> None:
+    dead = sessions.create("k")
+    (dead.folder / JOURNAL).write_bytes(b'{"version":1,"sequ')
+    dead.close()
+    assert sessions.names() == [store.id]
+    sessions.create("k").discard()
+    assert not dead.folder.exists()
+
+
+def test_scratch_of_a_session_that_was_killed_after_its_end_is_swept(sessions: Sessions, store: SessionStore) -> None:
+    unfinished = sessions.create("k")
+    unfinished.append(STARTED)
+    store.append(Finished())
+    for one in (store, unfinished):
+        (one.folder / "base").mkdir()
+        (one.folder / "lab").mkdir()
+        one.close()
+    sessions.create("k").discard()
+    assert sorted(path.name for path in store.folder.iterdir()) == [JOURNAL, "lock"]
+    assert (unfinished.folder / "base").exists()
+
+
+def test_folders_of_others_are_never_swept(sessions: Sessions, tmp_path: Path) -> None:
+    other = tmp_path / "state" / "profile"
+    other.mkdir(parents=True)
+    (other / "lock").write_text("a browser's")
+    sessions.create("k").discard()
+    assert (other / "lock").exists()
+
+
 def test_unknown_session_names_the_known(sessions: Sessions, store: SessionStore) -> None:
     for name in ("other", "../x", ".", ""):
         with pytest.raises(UsageError) as caught:
