@@ -49,6 +49,7 @@ class Optimizer:
         self.results: list[VariantResult] = []
         self.best = Best(name="original", source=context.original)
         self.weak = 0
+        self.narrowed: set[str] = set()
         for result in context.earlier:
             stored = decode(context.workspace.read(workspace.variant_data(result.name)), StoredVariant)
             self._learn(stored.variant, result, stored.branches, stored.narrows)
@@ -171,7 +172,7 @@ class Optimizer:
         if found.rows:
             context.workspace.write(workspace.variant_rows(name), write_rows(found.rows))
         if found.judged is not None:
-            context.workspace.write(workspace.variant_samples(name), samples_csv(found.judged))
+            context.workspace.write(workspace.variant_samples(name), samples_csv(found.judged, context.device.name))
         context.record_variant(result)
         context.progress.note(f"{name} {result.decision}: {result.reason}")
         self._learn(variant, result, settled.branches, narrows)
@@ -181,6 +182,8 @@ class Optimizer:
         """Take a result into account: the best so far, and whether it counts as stagnation."""
         self.variants.append(variant)
         self.results.append(result)
+        if narrows:
+            self.narrowed.add(narrows)
         improved = result.target_gain / self.best.gain
         # At an equal gain the simpler file stays. A narrowed variant replaces what it narrows, which lost somewhere.
         replaces = bool(narrows) and narrows == self.best.name

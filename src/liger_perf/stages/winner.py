@@ -45,19 +45,31 @@ def settle(optimizer: Optimizer, bench: Bench) -> Final:
     """Try the best accepted variant on the whole grid; narrow it where it loses; recommend it, or nothing."""
     if optimizer.best.name == "original":
         return Final(name="", why="no variant gained significantly within the guardrails")
-    for narrowings in range(NARROWINGS + 1):
+    samples: dict[str, str] = {}
+    try:
+        return _settle(optimizer, bench, samples)
+    finally:
+        # Only now: a narrowed variant's entry would record them, and a resumed stage could not write them again.
+        for path, text in samples.items():
+            bench.context.workspace.write(path, text)
+
+
+def _settle(optimizer: Optimizer, bench: Bench, samples: dict[str, str]) -> Final:
+    for narrowings in range(len(optimizer.narrowed), NARROWINGS + 1):
         best = optimizer.best
         try:
             judged = on_whole_grid(bench, best)
         except WorkerError as error:
             return Final(name="", why=f"{best.name} failed on the whole grid: {error.what}")
         final = conclude(optimizer, best, judged)
-        bench.context.workspace.write(workspace.final_samples(best.name), samples_csv(judged))
+        samples[workspace.final_samples(best.name)] = samples_csv(judged, bench.context.device.name)
         if final.name:
             return final
         losing = losing_points(judged.comparisons())
         optimizer.context.progress.note(f"{best.name} on the whole grid: {final.why}")
-        if narrowings == NARROWINGS or not losing or not narrow(optimizer, bench, judged, losing):
+        # One that was narrowed before an interruption was rejected: it would be the best now.
+        done = narrowings == NARROWINGS or best.name in optimizer.narrowed or not losing
+        if done or not narrow(optimizer, bench, judged, losing):
             return final
     raise AssertionError("the loop ends by a return")
 
