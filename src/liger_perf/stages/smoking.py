@@ -46,15 +46,24 @@ class SmokeTest:
     def _record_original(self) -> dict[str, Arrays]:
         with self._lab.open(self._original, self._paths, values=True) as bench:
             at_smallest_backward(bench)
-            return {dtype: record(bench, dtype, self._rows, {}) for dtype in DTYPES}
+            return {dtype: self._record(bench, dtype, {}) for dtype in DTYPES}
 
     def _compare(self, bench: Bench, dtype: str, settings: Sequence[Settings]) -> list[SmokeResult]:
         results = []
         for forced in ({}, *settings):
-            found = record(bench, dtype, self._rows, forced)
+            found = self._record(bench, dtype, forced)
             label = f"{dtype}, {describe(forced)}"
             results.append(smoke.compare(self._expected[dtype], found, dtype=dtype, label=label))
         return results
+
+    def _record(self, bench: Bench, dtype: str, settings: Settings) -> Arrays:
+        """What the functions produce at the point where the bench stands."""
+        # Beside the trees, which a resumed session clears: a killed process would leave it in the system's folder.
+        with tempfile.TemporaryDirectory(dir=self._original.parent) as folder:
+            path = Path(folder) / "arrays.npz"
+            bench.record(path, dtype=dtype, rows=self._rows, settings=settings)
+            with np.load(path) as arrays:
+                return {name: arrays[name] for name in arrays.files}
 
 
 def describe(settings: Settings) -> str:
@@ -75,12 +84,3 @@ def at_smallest_backward(bench: Bench) -> PointRecord:
     for record_ in bench.walk():
         return record_
     raise WorkerError("the benchmark launched nothing of the kernel's file when it was run again")
-
-
-def record(bench: Bench, dtype: str, rows: int, settings: Settings) -> Arrays:
-    """What the functions produce at the point where the bench stands."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "arrays.npz"
-        bench.record(path, dtype=dtype, rows=rows, settings=settings)
-        with np.load(path) as arrays:
-            return {name: arrays[name] for name in arrays.files}
