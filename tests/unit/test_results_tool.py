@@ -118,7 +118,7 @@ class Workspace:
         self.write(names.variant_data(made.name), encode(stored))
         self.write(names.variant_result(made.name), encode(result))
         self.write(names.variant_rows(made.name), write_rows(result.rows))
-        self.write(names.variant_samples(made.name), samples_csv(samples))
+        self.write(names.variant_samples(made.name), samples_csv(samples, "NVIDIA H200"))
         self.variants.append(made)
         self.results.append(result)
         return self
@@ -126,7 +126,7 @@ class Workspace:
     def whole_grid(self, gain: float) -> Workspace:
         samples = judged(gain, 4)
         self.final = samples.comparisons()
-        self.write(names.final_samples(self.variants[-1].name), samples_csv(samples))
+        self.write(names.final_samples(self.variants[-1].name), samples_csv(samples, "NVIDIA H200"))
         return self
 
     def finish(self, outcome: Outcome = Outcome.APPLIED) -> Workspace:
@@ -314,8 +314,8 @@ def sample_edited(folder: Path) -> None:
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     # The first four lines are the original's runs in the first block.
     for at in range(1, 5):
-        head, device_us, wall_us = lines[at].rsplit(",", 2)
-        lines[at] = f"{head},{2 * float(device_us)},{wall_us}"
+        head, device_us, wall_us, gpu_name = lines[at].rsplit(",", 3)
+        lines[at] = f"{head},{2 * float(device_us)},{wall_us},{gpu_name}"
     path.write_bytes(kept.compress(("\n".join(lines) + "\n").encode()))
 
 

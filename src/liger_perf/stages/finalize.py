@@ -131,8 +131,10 @@ def _style(context: StageContext, source: str) -> StyleOutcome:
 
 def _plots(context: StageContext, report: FinalReport, result: VariantResult) -> Plots:
     tree = context.trees.export("plots")
+    # A visualizer need not show the device's name, but it shows its providers'.
+    label = "liger_optimized_SIMULATED" if context.device.simulated else "liger_optimized"
     try:
-        plots = draw(context.lab, tree, context.workspace, report.profile.baseline, result.rows)
+        plots = draw(context.lab, tree, context.workspace, report.profile.baseline, result.rows, label=label)
     finally:
         context.trees.remove(tree)
     if not report.final:

@@ -175,15 +175,15 @@ def ratio(candidate: int, original: int) -> float:
     return candidate / original
 
 
-def samples_csv(judged: Judged) -> str:
-    """Every raw sample: pair (candidate or noise), point, restart, order, role, run, device µs, wall µs."""
+def samples_csv(judged: Judged, device: str) -> str:
+    """Every raw sample: pair (candidate or noise), point, restart, order, role, run, device µs, wall µs, device."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(("pair", "point", "restart", "block", "order", "role", "run", "device_us", "wall_us"))
+    writer.writerow(("pair", "point", "restart", "block", "order", "role", "run", "device_us", "wall_us", "gpu_name"))
     for pair, blocks in (("candidate", judged.blocks), ("noise", judged.noise_blocks)):
         for number, item in enumerate(blocks):
             for role, samples in (("original", item.a), ("candidate" if pair == "candidate" else "original2", item.b)):
                 for run, sample in enumerate(samples):
                     times = (f"{sample.device_us:.3f}", f"{sample.wall_us:.3f}")
-                    writer.writerow((pair, item.point, item.restart, number, item.order, role, run, *times))
+                    writer.writerow((pair, item.point, item.restart, number, item.order, role, run, *times, device))
     return buffer.getvalue()

@@ -38,8 +38,11 @@ class _Series(msgspec.Struct, frozen=True):
     sweep: str
 
 
-def draw(lab: Lab, tree: Path, workspace: Workspace, baseline: BenchmarkRun, winner: Sequence[BenchmarkRow]) -> Plots:
-    """Draw each metric and pass that was measured; the pictures are copied into the workspace's `plots/`.
+def draw(
+    lab: Lab, tree: Path, workspace: Workspace, baseline: BenchmarkRun, winner: Sequence[BenchmarkRow], *, label: str
+) -> Plots:
+    """Draw each metric and pass that was measured, the winner as `label`; the pictures are copied into the workspace's
+    `plots/`.
 
     A plot that cannot be drawn is no failure of the winner: it is named with the reason.
     """
@@ -48,7 +51,7 @@ def draw(lab: Lab, tree: Path, workspace: Workspace, baseline: BenchmarkRun, win
         return Plots(pictures=(), missing=(f"the repository has no {SCRIPT}",))
     rows = baseline.rows
     data = tree / DATA
-    data.write_text(three_way_csv(rows, winner, baseline.own_providers), newline="")
+    data.write_text(three_way_csv(rows, winner, baseline.own_providers, label), newline="")
     sweeps = "--sweep-mode" in script.read_text(errors="replace")
     pictures: list[Plot] = []
     missing: list[str] = []
