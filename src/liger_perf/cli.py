@@ -235,13 +235,17 @@ def call(arguments: Sequence[str], wiring: Wiring) -> int:
 
 def _defect(error: Exception) -> LigerPerfError:
     """A defect of this program: told in short, the traceback in a file."""
-    state = state_directory(None, os.environ)
-    state.mkdir(parents=True, exist_ok=True)
-    log = state / "defect.log"
-    log.write_text("".join(traceback.format_exception(error)))
+    log = state_directory(None, os.environ) / "defect.log"
+    where = f"traceback in {log}"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("".join(traceback.format_exception(error)))
+    except OSError:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{last.filename}, line {last.lineno}"
     return LigerPerfError(
         f"a defect of liger-perf: {type(error).__name__}: {error}",
-        where=f"traceback in {log}",
+        where=where,
         todo="please report it with that file; the session can be resumed",
     )
 
