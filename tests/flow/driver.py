@@ -1,6 +1,7 @@
 """Runs the command line over fakes in a process of its own, and kills it at one journal entry.
 
-`python driver.py KILL_AT WHEN ARGUMENTS…`: with SIGKILL at the entry of that number, before or after it is written.
+`python driver.py CALLS KILL_AT WHEN ARGUMENTS…`: with SIGKILL at the entry of that number (0: at none), before or after
+it is written. The steps that the stages take are appended to the file CALLS, since a killed process can print nothing.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
 
 from liger_perf.adapters.store import SessionStore
 from liger_perf.cli import call
@@ -33,9 +35,14 @@ def kill_at(number: int, when: str) -> None:
     SessionStore.append = patched  # type: ignore[method-assign]
 
 
+def main(calls: Path, number: int, when: str, arguments: list[str]) -> int:
+    def note(step: str) -> None:
+        with calls.open("a") as file:
+            file.write(f"{step}\n")
+
+    kill_at(number, when)
+    return call(arguments, wiring(FakeStages(before=note)))
+
+
 if __name__ == "__main__":
-    kill_at(int(sys.argv[1]), sys.argv[2])
-    stages = FakeStages()
-    code = call(sys.argv[3:], wiring(stages))
-    print("calls:", *stages.calls)
-    sys.exit(code)
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]))

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from liger_perf.adapters.sessions import Sessions
-from liger_perf.adapters.store import SessionStore
 from liger_perf.adapters.tree import digest
 from liger_perf.cli import call
-from liger_perf.session.entries import Entry, Finished, HypothesisFixed, StageFinished, Started, VariantDone
-from liger_perf.session.model import Session
+from liger_perf.session.entries import Finished, HypothesisFixed, StageFinished, Started, VariantDone
 from support.fake_stages import FakeStages, wiring
 from support.repository import make_repository
 
 # Started, profile, (hypothesis, variant) twice, optimize, finalize, finished
 ENTRIES = 9
 ALL_STEPS = ["profile", "v1", "v2", "compare", "finalize"]
+HYPOTHESES = {3, 5}
 STEP_OF = {2: "profile", 3: "v1", 4: "v1", 5: "v2", 6: "v2", 7: "compare", 8: "finalize"}
 
 
@@ -39,65 +39,75 @@ def arguments(tmp_path: Path, repository: Path) -> list[str]:
     return [*run, "--state", str(tmp_path / "state")]
 
 
-def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, *, written: bool) -> None:
-    append = SessionStore.append
-    counter: Iterator[int] = iter(range(1, 100))
+@dataclass(frozen=True)
+class Driven:
+    """Runs the command line over fakes in processes of their own, on one checkout and state directory."""
 
-    def patched(self: SessionStore, entry: Entry) -> Session:
-        reached = next(counter) == number
-        if reached and not written:
-            raise KilledError
-        session = append(self, entry)
-        if reached:
-            raise KilledError
-        return session
+    folder: Path
+    repository: Path
 
-    monkeypatch.setattr(SessionStore, "append", patched)
+    def __call__(self, *arguments: str, kill_at: int = 0, when: str = "before") -> subprocess.CompletedProcess[str]:
+        tests = Path(__file__).parents[1]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])}
+        driver = [sys.executable, str(tests / "flow/driver.py"), str(self.folder / "calls"), str(kill_at), when]
+        return subprocess.run([*driver, *arguments], env=environment, capture_output=True, text=True, check=False)
+
+    def run(self, kill_at: int = 0, when: str = "before") -> int:
+        return self(*arguments(self.folder, self.repository), kill_at=kill_at, when=when).returncode
+
+    @property
+    def sessions(self) -> Sessions:
+        return Sessions(self.folder / "state")
+
+    @property
+    def calls(self) -> list[str]:
+        return (self.folder / "calls").read_text().split() if (self.folder / "calls").exists() else []
+
+    def pages(self, name: str) -> dict[str, str]:
+        """The session's files with what must differ from session to session left out."""
+        root = self.sessions.workspace(name)
+        names = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".png")
+        return {
+            path.relative_to(root).as_posix(): path.read_text().replace(name, "SESSION").replace(str(root), "ROOT")
+            for path in names
+        }
 
 
-@pytest.mark.parametrize("written", [False, True])
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    driven = Driven(folder, make_repository(folder / "checkout"))
+    assert driven.run() == 0
+    return driven.pages(driven.sessions.names()[-1])
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("number", range(1, ENTRIES + 1))
 def test_killed_at_each_entry(
-    tmp_path: Path, repository: Path, number: int, written: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, repository: Path, number: int, when: str, undisturbed: dict[str, str]
 ) -> None:
-    before = digest(repository)
-    first, second = FakeStages(), FakeStages()
-    with monkeypatch.context() as patch:
-        fail_at(patch, number, written=written)
-        with pytest.raises(KilledError):
-            call(arguments(tmp_path, repository), wiring(first))
+    before, driven = digest(repository), Driven(tmp_path, repository)
+    assert driven.run(number, when) == -signal.SIGKILL
     assert digest(repository) == before
-    sessions = Sessions(tmp_path / "state")
-    if number == 1 and not written:
-        assert sessions.names() == []
+    if number == 1 and when == "before":
+        assert driven.sessions.names() == []
+        assert driven.run() == 0
+        assert len(list((tmp_path / "state").glob("rms_norm-*"))) == 1  # what was left is swept
         return
-    name = sessions.names()[-1]
-    code = call(["resume", name, "--state", str(tmp_path / "state")], wiring(second))
+    name = driven.sessions.names()[-1]
+    resumed = driven("resume", name, "--state", str(tmp_path / "state"))
+    assert "Traceback" not in resumed.stdout + resumed.stderr
     # After the last entry there is nothing to resume, and that is what is said.
-    assert code == (2 if number == ENTRIES and written else 0)
-    repeated = [] if written and number != 3 and number != 5 else [STEP_OF[number]] if number in STEP_OF else []
-    assert sorted(first.calls + second.calls) == sorted(ALL_STEPS + repeated)
+    assert resumed.returncode == (2 if number == ENTRIES and when == "after" else 0), resumed.stderr
+    # What was recorded is not done again, what was under way is: once.
+    lost = number in STEP_OF and (when == "before" or number in HYPOTHESES)
+    assert sorted(driven.calls) == sorted(ALL_STEPS + ([STEP_OF[number]] if lost else []))
     assert digest(repository) == before
-    session = sessions.read(name)
+    session = driven.sessions.read(name)
     assert session.closed
     assert [entry.variant for entry in session.variants] == ["v1", "v2"]
-    assert (sessions.workspace(name) / "rms_norm.patch").is_file()
-
-
-@pytest.mark.parametrize(("number", "when"), [(2, "before"), (5, "after"), (7, "before")])
-def test_real_sigkill(tmp_path: Path, repository: Path, number: int, when: str) -> None:
-    before = digest(repository)
-    tests = Path(__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])}
-    command = [sys.executable, str(tests / "flow/driver.py"), str(number), when, *arguments(tmp_path, repository)]
-    killed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert killed.returncode == -9, killed.stderr
-    assert digest(repository) == before
-    stages = FakeStages()
-    # The kernel gave the lock back, and what is half-written is moved aside.
-    assert call(["resume", "--state", str(tmp_path / "state")], wiring(stages)) == 0
-    assert stages.calls[-1] == "finalize"
-    assert digest(repository) == before
+    assert driven.pages(name) == undisturbed
+    assert not (tmp_path / "state" / name / "base").exists()
 
 
 def test_half_written_stage_is_not_taken_for_whole(tmp_path: Path, repository: Path) -> None:
