@@ -79,6 +79,7 @@ class App:
         require_outside(self._state, repository)
         preflight.check_request(request)
         paths = preflight.check_files(listing(repository), request.kernel, lambda path: (repository / path).exists())
+        preflight.check_syntax((repository / paths.ops).read_bytes(), paths.ops)
         store = self.sessions.create(request.kernel)
         try:
             lab = self._begin(store, request, repository, paths)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -68,9 +70,11 @@ def check_files(files: Collection[str], kernel: str, exists: Callable[[str], boo
             todo="name the repository's root with --repo",
         )
     for what, path in (("kernel file", paths.ops), ("benchmark script", paths.benchmark), ("test file", paths.test)):
-        if path in listed:
+        if path in listed and exists(path):
             continue
-        if exists(path):
+        if path in listed:
+            raise PreflightError(f"the {what} was deleted", where=path, todo=f"git checkout -- {path}")
+        if kernel.isidentifier() and exists(path):
             raise PreflightError(f"the {what} is not tracked by git", where=path, todo=f"git add {path}")
         near = ", ".join(near_names(kernel, known))
         raise PreflightError(
@@ -80,6 +84,20 @@ def check_files(files: Collection[str], kernel: str, exists: Callable[[str], boo
             details=f"kernels with all three files: {', '.join(known)}",
         )
     return paths
+
+
+def check_syntax(source: bytes, path: str) -> None:
+    """Check that the kernel's file can be read at all, before anything that takes longer would fail of it.
+
+    Raises:
+        PreflightError: it is no valid Python.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        place = f"{path}, line {error.lineno}" if isinstance(error, SyntaxError) else path
+        raise PreflightError(f"the kernel file is no valid Python: {error.args[0]}", where=place) from error
 
 
 def check_world(lab: Lab, trees: Trees, paths: KernelPaths, progress: Progress) -> PreflightOk:
@@ -127,7 +145,8 @@ def _check_launches(lab: Lab, tree: Path, paths: KernelPaths) -> int:
             "the benchmark script fails on the unchanged kernel, so there is no baseline",
             where=paths.benchmark,
             todo="make the script run through first",
-            details="\n".join(part for part in (error.what, error.details) if part),
+            # In the words of the checkout: the tree is gone when this is read.
+            details="\n".join(part for part in (error.what, error.details) if part).replace(f"{tree}/", ""),
         ) from error
     if points == 0:
         raise PreflightError(
