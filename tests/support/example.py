@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
@@ -40,6 +41,19 @@ def processes_of(tree: Path) -> dict[int, str]:
             continue  # ended meanwhile; a process that ended but was not reaped has no command line
         if str(tree) in words:
             found[int(folder.name)] = " ".join(words)
+    return found
+
+
+def processes_below(folder: Path) -> list[str]:
+    """Living processes that were started on something below `folder`, or whose home is there: id and command."""
+    mark, found = os.fsencode(f"{folder}/"), []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command, environment = (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
+        except OSError:
+            continue  # ended meanwhile
+        if mark in command or mark in environment:
+            found.append(f"{entry.name} {os.fsdecode(command)}")
     return found
 
 
