@@ -70,6 +70,14 @@ def test_kernel_without_test_and_kernel_that_git_does_not_track(
     assert "git add test/transformers/test_untested.py" in capsys.readouterr().err
 
 
+def test_tracked_file_that_was_deleted(tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repository / "src/liger_kernel/ops/rms_norm.py").unlink()
+    assert run(tmp_path, repository) == 2
+    err = capsys.readouterr().err
+    assert "the kernel file was deleted" in err
+    assert "git checkout -- src/liger_kernel/ops/rms_norm.py" in err
+
+
 def test_other_layout_and_missing_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     assert run(tmp_path, tmp_path / "empty") == 2
@@ -136,6 +144,20 @@ def test_a_defect_is_told_without_a_traceback(
     assert "ZeroDivisionError: oh" in err
     assert "Traceback" not in err
     assert "ZeroDivisionError" in (tmp_path / "state" / "defect.log").read_text()
+
+
+def test_a_defect_is_told_where_its_log_cannot_be_written(
+    tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(step: str) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setenv("LIGER_PERF_STATE", "/dev/null/state")
+    arguments = ["run", "rms_norm", "--repo", str(repository), "--state", str(tmp_path / "state")]
+    assert call([*arguments, "--device", "simulated"], wiring(FakeStages(before=fail))) == 1
+    err = capsys.readouterr().err
+    assert "ZeroDivisionError: oh" in err
+    assert f"where: {__file__}, line " in err
 
 
 def test_another_device_at_resume_is_refused(

@@ -6,6 +6,7 @@ import pytest
 
 from liger_perf.adapters.sessions import Sessions
 from liger_perf.cli import call
+from liger_perf.stages.plotting import DATA
 from liger_perf.stages.style import check_style
 from liger_perf.stages.testing import run_tests
 from liger_perf.stages.workspace import with_head, without_head
@@ -46,6 +47,18 @@ def test_style_fix_enters_the_patch_and_is_tested_again(tmp_path: Path, reposito
     assert "UGLY" not in text
     assert "after one automatic fix" in text
     assert len([command for command in lab.commands if "-xvs" in command]) == 2
+
+
+def test_plots_of_a_simulated_device_say_so_in_their_legend(tmp_path: Path, repository: Path) -> None:
+    class Lab(FakeLab):
+        drawn = ""
+
+        def _draw(self, tree: Path) -> tuple[int, str]:
+            Lab.drawn = (tree / DATA).read_text()
+            return super()._draw(tree)
+
+    finalize(tmp_path, repository, Lab(), "x * 1.0")
+    assert ",liger_optimized_SIMULATED," in Lab.drawn
 
 
 def test_missing_ruff_is_told(tmp_path: Path, repository: Path) -> None:
