@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.liger-perf-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-fast test-gpu lint format clean
+.PHONY: help venv test test-fast test-gpu soak lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,13 +29,16 @@ $(STAMP): pyproject.toml examples/mini_liger/pyproject.toml
 	@touch $@
 
 test: $(STAMP) ## run all tests that need no GPU, whole pipelines on the simulated device included
-	$(BIN)/python -m pytest -n $(JOBS) -m 'not gpu' --junitxml=build/junit.xml
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not gpu' --junitxml=build/junit.xml
 
 test-fast: $(STAMP) ## run the tests without the whole pipelines
 	$(BIN)/python -m pytest -n $(JOBS) -m 'not gpu and not slow'
 
 test-gpu: $(STAMP) ## run the tests that need an NVIDIA GPU (make venv TORCH='torch>=2.6' there)
 	$(BIN)/python -m pytest -m gpu tests/gpu
+
+soak: $(STAMP) ## kill real runs on the simulated device fifty times (about half an hour)
+	$(BIN)/python tools/kill_soak.py --kills 50
 
 lint: $(STAMP) ## check style, types and the boundaries between the modules
 	$(BIN)/ruff check
