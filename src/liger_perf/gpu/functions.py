@@ -6,7 +6,8 @@ function was called with is enough to call it again, in another dtype, with othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -103,9 +104,34 @@ def replay(calls: Sequence[FunctionCall], *, dtype: str, rows: int, seed: int, d
             0 keeps it.
 
     Returns:
-        float64 arrays by name: `<call>.<class>.output<k>`, `.grad<k>` for the k-th argument, `.input<k>` as the
-        function left that argument: what it changes in place must be changed alike.
+        float64 arrays by name: `<call>.<class>.output<k>:<dtype>`, `.grad<k>` for the k-th argument, `.input<k>` as
+        the function left that argument: what it changes in place must be changed alike.
     """
+    with poisoned():
+        return _replay(calls, dtype=dtype, rows=rows, seed=seed, device=device)
+
+
+@contextmanager
+def poisoned() -> Iterator[None]:
+    """Inside, torch.empty and its like are filled: with NaN, integers with their largest value.
+
+    The allocator hands out freed memory again, and the last replay left the right answer in it: a kernel that skips
+    rows would pass.
+    """
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    switch: Any = torch.utils.deterministic  # torch does not declare what it holds
+    filled = switch.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    switch.fill_uninitialized_memory = True
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+        switch.fill_uninitialized_memory = filled
+
+
+def _replay(calls: Sequence[FunctionCall], *, dtype: str, rows: int, seed: int, device: str) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {}
     kind = getattr(torch, dtype)
     for number, call in enumerate(calls):
@@ -126,7 +152,8 @@ def replay(calls: Sequence[FunctionCall], *, dtype: str, rows: int, seed: int, d
 def _keep(found: dict[str, np.ndarray], name: str, kind: str, values: Sequence[Any]) -> None:
     for index, value in enumerate(values):
         if isinstance(value, torch.Tensor):
-            found[f"{name}.{kind}{index}"] = value.detach().to(torch.float64).cpu().numpy().copy()
+            dtype = str(value.dtype).removeprefix("torch.")
+            found[f"{name}.{kind}{index}:{dtype}"] = value.detach().to(torch.float64).cpu().numpy().copy()
 
 
 def _backward(outputs: Sequence[Any], generator: torch.Generator) -> None:
