@@ -10,7 +10,7 @@ from typing import Protocol
 from liger_perf.model.launches import Cell, Launch, PointRecord
 from liger_perf.model.measurements import BenchmarkRun, CubinFacts, DeviceFacts, PassTimes
 from liger_perf.model.options import KernelPaths
-from liger_perf.model.protocol import Settings
+from liger_perf.model.protocol import Recorded, Settings
 
 
 class Bench(Protocol):
@@ -52,7 +52,7 @@ class Bench(Protocol):
 
     def record(
         self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0, settings: Settings | None = None
-    ) -> tuple[str, ...]:
+    ) -> Recorded:
         """Write outputs and gradients of the point's autograd functions to `path` (npz of float64 arrays)."""
         ...
 

@@ -273,11 +273,11 @@ def test_a_file_that_cannot_be_imported_is_an_error_for_everyone(lab: Lab, tmp_p
 def record_values(lab: Lab, tree: Path, file: Path, seed: int = 0) -> dict[str, np.ndarray]:
     with lab.open(tree, RMS_NORM, seed=seed, values=True) as bench:
         assert next(iter(bench.walk([SHORT], ["backward"]))).point.mode == "backward"
-        names = bench.record(file, rows=3)
+        recorded = bench.record(file, rows=3, settings=WARPS_32)
         with pytest.raises(WorkerError, match="no attribute 'float31'"):
             bench.record(file, dtype="float31")
     with np.load(file) as arrays:
-        assert tuple(arrays) == names
+        assert (tuple(arrays), recorded.asked) == (recorded.names, ("_forward_settings",))
         return dict(arrays)
 
 
@@ -286,18 +286,21 @@ def record_values(lab: Lab, tree: Path, file: Path, seed: int = 0) -> dict[str, 
     reason="the interpreter of Triton 3.6 cannot run a loop whose bounds the kernel computes",
 )
 def test_recorded_values_tell_a_wrong_kernel(lab: Lab, tunable: Path, tmp_path: Path) -> None:
-    wrong = copy_example(tmp_path / "wrong", {OPS: {"X_row * rstd * W_row, mask": "X_row * rstd * W_row * 1.01, mask"}})
+    edits = {**TUNABLE, "X_row * rstd * W_row, mask": "X_row * rstd * W_row * 1.01, mask"}
+    wrong = copy_example(tmp_path / "wrong", {OPS: edits})
     original = record_values(lab, tunable, tmp_path / "a.npz")
     again = record_values(lab, tunable, tmp_path / "b.npz", seed=1)
     other = record_values(lab, wrong, tmp_path / "c.npz")
-    name = "0.LigerRMSNormFunction"
-    assert {f"{name}.output0", f"{name}.grad0", f"{name}.grad1", f"{name}.input0"} <= set(original)
-    assert original[f"{name}.output0"].shape == (3, 320)
-    assert np.isfinite(original[f"{name}.grad0"]).all()
+    output, *gradients, x = (
+        f"0.LigerRMSNormFunction.{name}:float32" for name in ("output0", "grad0", "grad1", "input0")
+    )
+    assert {output, *gradients, x} <= set(original)
+    assert original[output].shape == (3, 320)
+    assert np.isfinite(original[gradients[0]]).all()
     # The walk's seed is another one, the inputs of record are those of its own seed.
     assert all(np.array_equal(original[key], again[key]) for key in original)
-    assert np.allclose(other[f"{name}.output0"], 1.01 * original[f"{name}.output0"], rtol=1e-5)
-    assert np.array_equal(other[f"{name}.grad1"], original[f"{name}.grad1"])
+    assert np.allclose(other[output], 1.01 * original[output], rtol=1e-5)
+    assert np.array_equal(other[gradients[1]], original[gradients[1]])
 
 
 @pytest.mark.usefixtures("left_nothing")

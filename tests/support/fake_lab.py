@@ -12,7 +12,7 @@ from liger_perf.model.errors import UsageError, WorkerError
 from liger_perf.model.launches import Cell, Launch, Point, PointRecord
 from liger_perf.model.measurements import BenchmarkRow, BenchmarkRun, CubinFacts, DeviceFacts, PassSample, PassTimes
 from liger_perf.model.options import DeviceKind, KernelPaths
-from liger_perf.model.protocol import Settings
+from liger_perf.model.protocol import Recorded, Settings
 from liger_perf.ports import Bench, ScriptResult
 
 PNG = b"\x89PNG\r\n\x1a\n drawn"
@@ -80,8 +80,8 @@ class FakeBench:
 
     def record(
         self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0, settings: Settings | None = None
-    ) -> tuple[str, ...]:
-        return ()
+    ) -> Recorded:
+        return Recorded(names=())
 
 
 @dataclass

@@ -128,9 +128,9 @@ class WorkerProcess:
 
     def record(
         self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0, settings: Settings | None = None
-    ) -> tuple[str, ...]:
+    ) -> Recorded:
         command = Record(path=str(path), dtype=dtype, rows=rows, seed=seed, settings=settings or {})
-        return self._ask(command, Recorded, POINT_TIMEOUT_S).names
+        return self._ask(command, Recorded, POINT_TIMEOUT_S)
 
     def stop(self) -> None:
         """Ask the worker to end; it is killed anyway when the bench is closed."""

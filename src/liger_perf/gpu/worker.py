@@ -164,12 +164,13 @@ class Worker:
     def _record(self, command: Record, calls: list[FunctionCall]) -> None:
         if not calls:
             raise RuntimeError("the point called no autograd function of the kernel's file in its forward pass")
-        with self._device.values(), self._settings.answering(command.settings):
+        settings = self._settings
+        with self._device.values(), settings.answering(command.settings), settings.recording() as asked:
             arrays = replay(
                 calls, dtype=command.dtype, rows=command.rows, seed=command.seed, device=self._device.torch_device
             )
         np.savez(command.path, **arrays)  # type: ignore[arg-type]  # no array is called allow_pickle
-        self._channel.send(Recorded(tuple(arrays)))
+        self._channel.send(Recorded(tuple(arrays), tuple(dict.fromkeys(call.function for call in asked))))
 
 
 def main() -> None:

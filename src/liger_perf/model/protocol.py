@@ -98,7 +98,10 @@ class Traced(msgspec.Struct, frozen=True, tag=True):
 
 
 class Recorded(msgspec.Struct, frozen=True, tag=True):
+    """Names of the arrays, and the settings functions that the replay asked."""
+
     names: tuple[str, ...]
+    asked: tuple[str, ...] = ()
 
 
 class PeakBytes(msgspec.Struct, frozen=True, tag=True):

@@ -1,0 +1,64 @@
+"""The smoke test on a bench that answers what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from liger_perf.model.launches import Cell, PointRecord
+from liger_perf.model.protocol import Recorded, Settings
+from liger_perf.ports import Bench
+from liger_perf.stages.smoking import SmokeTest
+from support.example import RMS_NORM
+from support.fake_lab import FakeBench, FakeLab, record
+
+ORIGINAL, CANDIDATE = Path("original"), Path("candidate")
+FORCED: Settings = {"_k_settings": {"num_warps": 8}}
+
+
+class ReplayBench(FakeBench):
+    """Produces ones; with settings forced, and asked for, `factor` times as much."""
+
+    def __init__(self, asked: tuple[str, ...], factor: float) -> None:
+        super().__init__((record(own=True),), "")
+        self._asked = asked
+        self._factor = factor
+
+    def walk(self, cells: Sequence[Cell] = (Cell(),), modes: Sequence[str] = ()) -> Iterator[PointRecord]:
+        yield record(own=True)
+
+    def record(
+        self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0, settings: Settings | None = None
+    ) -> Recorded:
+        exercised = bool(settings) and set(settings or {}) <= set(self._asked)
+        np.savez(path, output0=np.ones(4) * (self._factor if exercised else 1.0))
+        return Recorded(names=("output0",), asked=self._asked)
+
+
+@dataclass
+class ReplayLab(FakeLab):
+    asked: tuple[str, ...] = field(default=("_k_settings",))
+    factor: float = 1.0
+
+    @contextmanager
+    def open(self, tree: Path, paths: object, *, seed: int = 0, values: bool = False) -> Iterator[Bench]:
+        yield ReplayBench(() if tree == ORIGINAL else self.asked, self.factor)
+
+
+def test_forced_settings_are_compared() -> None:
+    assert SmokeTest(ReplayLab(), RMS_NORM, ORIGINAL).run(CANDIDATE, [FORCED]).passed
+    wrong = SmokeTest(ReplayLab(factor=2.0), RMS_NORM, ORIGINAL).run(CANDIDATE, [FORCED])
+    assert not wrong.passed
+    assert "num_warps=8" in wrong.worst
+
+
+@pytest.mark.parametrize("asked", [(), ("_other_settings",)])
+def test_settings_that_nobody_asks_for_are_not_called_correct(asked: tuple[str, ...]) -> None:
+    found = SmokeTest(ReplayLab(asked=asked), RMS_NORM, ORIGINAL).run(CANDIDATE, [FORCED])
+    assert not found.passed
+    assert "_k_settings is never asked" in found.reason
