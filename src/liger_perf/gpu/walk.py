@@ -75,6 +75,7 @@ class Walker:
         self._modes = tuple(modes)
         self._current: Point | None = None
         self._foreign: set[str] = set()
+        self._first: dict[str, str] | None = None
         self.visited = 0
         self.skipped: list[str] = []
 
@@ -82,14 +83,22 @@ class Walker:
         """Stand-in for the harness's loop: the same points, in the same order, for each cell."""
         if arguments["metric_name"] != "speed":
             return
+        configs = arguments.get("extra_benchmark_configs") or [{}]
+        if self._first is None:
+            self._first = {key: str(value) for key, value in configs[0].items()}
         for cell in cells:
-            for config in arguments.get("extra_benchmark_configs") or [{}]:
+            for config in configs:
                 try:
                     merged = replaced(cell, config)
                 except NO_SUCH_VALUE as error:
                     self.skipped.append(f"[{cell.label}]: {type(error).__name__}: {error}")
                 else:
-                    self._points(cell, merged, harness, arguments)
+                    self._points(cell, merged, self._apart(config), harness, arguments)
+
+    def _apart(self, config: dict[str, Any]) -> dict[str, str]:
+        """What differs from the script's first configuration: else two points of one size would share a name."""
+        first = self._first or {}
+        return {key: str(config.get(key)) for key in {**first, **config} if first.get(key) != str(config.get(key))}
 
     def _x_values(self, cell: Cell, arguments: dict[str, Any]) -> Sequence[Any]:
         """The x values of the cell as the script would hold them; what cannot be one is left out and named."""
@@ -103,7 +112,9 @@ class Walker:
                 self.skipped.append(f"{arguments['x_name']}={text}: {type(error).__name__}: {error}")
         return found
 
-    def _points(self, cell: Cell, config: dict[str, Any], harness: Any, arguments: dict[str, Any]) -> None:
+    def _points(
+        self, cell: Cell, config: dict[str, Any], apart: dict[str, str], harness: Any, arguments: dict[str, Any]
+    ) -> None:
         xs = self._x_values(cell, arguments)
         for mode in arguments.get("kernel_operation_modes") or [None]:
             if self._modes and str(mode) not in self._modes:
@@ -120,6 +131,7 @@ class Walker:
                         x=str(x),
                         config={key: str(value) for key, value in config.items()},
                         cell=cell,
+                        apart=apart,
                     )
                     self._visitor.begin(self._current)
                     given = harness.SingleBenchmarkRunInput(

@@ -61,11 +61,19 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        return ",".join(f"{key}={value.removeprefix('torch.')}" for key, value in sorted(self.config.items()))
+        return label(self.config)
+
+
+def label(config: dict[str, str]) -> str:
+    """Values of a configuration as one phrase."""
+    return ",".join(f"{key}={value.removeprefix('torch.')}" for key, value in sorted(config.items()))
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One measurement of the benchmark script: (metric, pass, provider, x) in one configuration."""
+    """One measurement of the benchmark script: (metric, pass, provider, x) in one configuration.
+
+    `apart` is what differs from the first configuration of the script: some scripts run the same sizes in several.
+    """
 
     metric: str
     mode: str
@@ -74,11 +82,13 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     x: str
     config: dict[str, str]
     cell: Cell = Cell()
+    apart: dict[str, str] = {}
 
     @property
     def key(self) -> str:
         """A stable name, equal for the same point of two trees."""
-        where = f" [{self.cell.label}]" if self.cell.config else ""
+        beyond = {**self.apart, **self.cell.config}
+        where = f" [{label(beyond)}]" if beyond else ""
         return f"{self.metric}/{self.mode}/{self.provider} {self.x_name}={self.x}{where}"
 
 

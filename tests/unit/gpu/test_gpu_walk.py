@@ -97,6 +97,34 @@ def test_foreign_provider_is_left_after_its_first_point() -> None:
     assert not walker.skipped
 
 
+def test_configurations_of_one_script_are_points_of_their_own() -> None:
+    def keys(*cells: Cell) -> list[str]:
+        configs = [{"width": 8, "beta": False}, {"width": 8, "beta": True}]
+        return run(cells, extra_benchmark_configs=configs, x_values=[1], kernel_providers=["own"])[1].seen
+
+    assert keys(Cell()) == ["speed/forward/own T=1", "speed/forward/own T=1 [beta=True]"]
+    assert keys(Cell(config={"width": "9"})) == [
+        "speed/forward/own T=1 [width=9]",
+        "speed/forward/own T=1 [beta=True,width=9]",
+    ]
+
+
+def test_configurations_of_separate_runs_are_points_of_their_own() -> None:
+    visits = Visits()
+    walker = Walker(visits, [])
+    for beta in (False, True):
+        arguments = {
+            "bench_test_fn": lambda _: walker.do_bench(lambda: None),
+            "metric_name": "speed",
+            "x_name": "T",
+            "x_values": [1],
+            "kernel_providers": ["own"],
+            "extra_benchmark_configs": [{"beta": beta}],
+        }
+        walker.run_benchmarks([Cell()], HARNESS, arguments)
+    assert visits.seen == ["speed/None/own T=1", "speed/None/own T=1 [beta=True]"]
+
+
 def test_other_metrics_are_passed_over() -> None:
     assert run([Cell()], metric_name="memory")[1].begun == []
 
