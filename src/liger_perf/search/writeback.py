@@ -108,8 +108,7 @@ def _rectangles(cells: tuple[_Cell, ...], rules: Rules) -> Iterator[_Rectangle]:
         inside = [cell for cell in cells if first <= cell.bucket <= last]
         if not _is_contiguous(first, last, {cell.bucket for cell in inside}):
             continue
-        low, high = _common_rows(inside)
-        rows = sorted({cell.rows for cell in inside if low <= cell.rows <= high})
+        rows = sorted(_common_rows(inside))
         for least, most in combinations_with_replacement(rows, 2):
             chosen = tuple(cell for cell in inside if least <= cell.rows <= most)
             found = _best(chosen, rules)
@@ -122,12 +121,12 @@ def _is_contiguous(first: int, last: int, measured: set[int]) -> bool:
     return len(measured) == count
 
 
-def _common_rows(cells: Iterable[_Cell]) -> tuple[int, int]:
-    """The span of rows that was measured for every bucket."""
-    by_bucket: dict[int, list[int]] = {}
+def _common_rows(cells: Iterable[_Cell]) -> set[int]:
+    """The rows that were measured for every bucket: a branch ends only where each of its buckets was measured."""
+    by_bucket: dict[int, set[int]] = {}
     for cell in cells:
-        by_bucket.setdefault(cell.bucket, []).append(cell.rows)
-    return max(min(rows) for rows in by_bucket.values()), min(max(rows) for rows in by_bucket.values())
+        by_bucket.setdefault(cell.bucket, set()).add(cell.rows)
+    return set.intersection(*by_bucket.values())
 
 
 def _best(cells: tuple[_Cell, ...], rules: Rules) -> _Rectangle | None:

@@ -80,6 +80,19 @@ def test_rows_that_got_slower_close_the_branch_below_them() -> None:
     assert branch.shape["n_rows"] == (1023, 1024)
 
 
+def test_rows_measured_for_one_width_only_do_not_bound_a_branch_of_two() -> None:
+    regions = [
+        _region(2048, 64, 120.0, None),
+        _region(2048, 8192, 80.0, None),
+        _region(4096, 64, 120.0, None),
+        _region(4096, 1024, 80.0, None),
+        _region(4096, 8192, 80.0, None),
+    ]
+    branches = choose_branches(regions, RULES)
+    assert not any(branch.covers({"n_cols": 2048, "n_rows": 1024}, 2) for branch in branches)
+    assert any(branch.covers({"n_cols": 2048, "n_rows": 8192}, 2) for branch in branches)
+
+
 def test_a_gain_inside_the_noise_gives_no_branch() -> None:
     assert choose_branches([_region(2048, 8192, 99.5, 100.0)], RULES) == []
 
@@ -125,6 +138,11 @@ def test_no_branch_breaks_its_promises(regions: tuple[Region, ...], open_rows: b
         measured = {bucket_of(r.shape["n_cols"]) for r in regions if r.itemsize == branch.itemsize}
         buckets = {low * 2**step for step in range(1, 20) if low * 2**step <= high}
         assert buckets <= measured
+        for bucket in buckets:
+            rows = {r.shape["n_rows"] for r in regions if bucket_of(r.shape["n_cols"]) == bucket}
+            least, most = branch.shape["n_rows"]
+            assert least is not None
+            assert rows >= {least + 1, *([] if most is None else [most])}
         assert branch.covers({"n_cols": high, "n_rows": (branch.shape["n_rows"][0] or 0) + 1}, branch.itemsize)
     for region in regions:
         branch_taken = next((b for b in branches if b.covers(region.shape, region.itemsize)), None)
