@@ -1,7 +1,8 @@
 """The function that tells whether a device is of the architecture that was measured; settings functions ask it first.
 
 It is cached, because asking torch for the capability costs the host 2.4 µs a call (measured beside one H200), and small
-launches wait for the host: a gate that cost more than the launch gains would be a loss.
+launches wait for the host: a gate that cost more than the launch gains would be a loss. It asks for the properties,
+which torch.compile folds into a constant; get_device_capability would break the graph.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def _gate(capability: tuple[int, int]) -> str:
         "    # AMD GPUs are called cuda by torch as well. Cached, since the host waits for the answer at each launch.\n"
         '    if device.type != "cuda" or torch.version.hip is not None:\n'
         "        return False\n"
-        f"    return torch.cuda.get_device_capability(device) == ({major}, {minor})\n\n\n"
+        "    properties = torch.cuda.get_device_properties(device)\n"
+        f"    return (properties.major, properties.minor) == ({major}, {minor})\n\n\n"
     )
 
 

@@ -140,7 +140,8 @@ class _Device:
 
 
 def _fake_torch(capability: tuple[int, int], hip: str | None) -> Any:
-    cuda = types.SimpleNamespace(get_device_capability=lambda device: capability)
+    properties = types.SimpleNamespace(major=capability[0], minor=capability[1])
+    cuda = types.SimpleNamespace(get_device_properties=lambda device: properties)
     return types.SimpleNamespace(cuda=cuda, version=types.SimpleNamespace(hip=hip))
 
 
@@ -240,7 +241,7 @@ def test_the_gate_brings_its_import_where_it_belongs(imports: str, expected: str
     written = with_gate(text, "_k_settings", (9, 0))
     assert written.startswith(f"{expected}\n\n@functools.cache\ndef _is_measured_gpu(device):\n")
     assert written.endswith(
-        "        return False\n    return torch.cuda.get_device_capability(device) == (9, 0)\n\n\n"
-        + GATED.split("\n\n\n", 1)[1]
+        "        return False\n    properties = torch.cuda.get_device_properties(device)\n"
+        "    return (properties.major, properties.minor) == (9, 0)\n\n\n" + GATED.split("\n\n\n", 1)[1]
     )
     assert with_gate(written, "_k_settings", (9, 0)) == written
