@@ -6,6 +6,7 @@ are the launches with shipped settings, against those of the original.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,11 +36,17 @@ def check(bench: Bench, source: str, branches: Branches) -> tuple[ArchitectureCh
     except WorkerError as error:
         note = f"not compiled: {error.what}"
         return tuple(
-            ArchitectureCheck(arch=arch, name=name, measured=False, compiled=None, gated=True, note=note)
+            ArchitectureCheck(arch=arch, name=name, measured=False, compiled=None, gated=False, note=note)
             for arch, name in NAMES.items()
         )
     finally:
         context.trees.remove(tree)
+
+
+def objection(checks: Sequence[ArchitectureCheck]) -> str:
+    """Why the winner must not be recommended; empty where it may. Where it was measured, the times decide."""
+    found = (f"on {check.name} {check.note}" for check in checks if check.compiled is False and not check.measured)
+    return next(found, "")
 
 
 def launches(bench: Bench, tree: Path, settings: Settings) -> list[Launch]:
@@ -58,15 +65,15 @@ def one(bench: Bench, tree: Path, mine: list[Launch], theirs: list[Launch], arch
     ours = context.lab.compile(tree, context.paths, mine, arch)
     original = context.lab.compile(bench.original_tree, context.paths, theirs, arch)
     problem = worse(ours, original)
-    same = [fact.digest for fact in ours] == [fact.digest for fact in original]
-    note = problem or (
-        "same machine code as shipped" if same else "other machine code; spills and shared memory no worse"
-    )
+    compiled = not any(fact.error for fact in original)
+    same = compiled and [fact.digest for fact in ours] == [fact.digest for fact in original]
+    unchanged = "same machine code as shipped" if same else "other machine code; spills and shared memory no worse"
+    note = problem or (unchanged if compiled else "the shipped file does not compile either")
     return ArchitectureCheck(
         arch=arch,
         name=NAMES[arch],
         measured=arch == context.device.arch and not context.device.simulated,
-        compiled=not problem,
+        compiled=False if problem else compiled or None,
         gated=same and arch != context.device.arch,
         note=note,
     )
@@ -74,6 +81,8 @@ def one(bench: Bench, tree: Path, mine: list[Launch], theirs: list[Launch], arch
 
 def worse(ours: list[CubinFacts], original: list[CubinFacts]) -> str:
     """What got worse: a launch that does not compile, new spills, or more shared memory; empty where nothing."""
+    if len(ours) != len(original):
+        return f"{len(ours)} launches with shipped settings, {len(original)} as shipped: they cannot be compared"
     for mine, theirs in zip(ours, original, strict=True):
         if mine.error and not theirs.error:
             return f"`{mine.kernel}` does not compile: {mine.error}"

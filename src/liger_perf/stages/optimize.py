@@ -62,6 +62,8 @@ class Optimizer:
             stop = self._loop(bench)
             final = winner.settle(self, bench)
             checks = architectures.check(bench, final.source, final.branches) if final.name else ()
+            if problem := architectures.objection(checks):
+                final = winner.Final(name="", why=f"{final.name} is worse where it was not measured: {problem}")
         finally:
             self.context.trees.remove(tree)
         stored = Optimized(
