@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -141,7 +141,12 @@ class _Search:
             trials.append(
                 Trial(point=point, settings={function: candidate}, device_us=times.get(index), failure=failure)
             )
-        final = rerank(bench, function, job.candidates, times, self._plan)
+
+        def again(index: int) -> float:
+            self._running = (point, function, index)
+            return _median_us(bench, {function: job.candidates[index]}, self._plan.runs)
+
+        final = rerank(again, times, self._plan)
         self._running = None
         final.update({index: final[same] for index, same in aliases.items() if same in final})
         found = Measured(
@@ -237,9 +242,7 @@ def identity(launches: Sequence[Launch], facts: dict[bytes, CubinFacts]) -> tupl
     return tuple((facts[msgspec.json.encode(launch)].digest, launch.grid) for launch in launches if launch.own)
 
 
-def rerank(
-    bench: Bench, function: str, chosen: Sequence[Candidate], times: dict[int, float], plan: TuningPlan
-) -> dict[int, float]:
+def rerank(time: Callable[[int], float], times: dict[int, float], plan: TuningPlan) -> dict[int, float]:
     """Times again the best few in turns with the shipped one: a drift of the clocks hits all alike.
 
     The others' times are scaled to the shipped one's new time. Raises WorkerError where the shipped one does not run.
@@ -250,7 +253,7 @@ def rerank(
     again: dict[int, list[float]] = {index: [] for index in (0, *best)}
     for _ in range(plan.rounds):
         for index in again:
-            again[index].append(_median_us(bench, {function: chosen[index]}, plan.runs))
+            again[index].append(time(index))
     fresh = {index: statistics.median(values) for index, values in again.items()}
     scale = fresh[0] / times[0]
     return {index: fresh.get(index, us * scale) for index, us in times.items()}
