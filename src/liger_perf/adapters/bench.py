@@ -32,7 +32,6 @@ from liger_perf.model.protocol import (
     Record,
     Recorded,
     Settings,
-    Stop,
     Timed,
     TimePass,
     Trace,
@@ -131,10 +130,6 @@ class WorkerProcess:
     ) -> Recorded:
         command = Record(path=str(path), dtype=dtype, rows=rows, seed=seed, settings=settings or {})
         return self._ask(command, Recorded, POINT_TIMEOUT_S)
-
-    def stop(self) -> None:
-        """Ask the worker to end; it is killed anyway when the bench is closed."""
-        self._send(Stop())
 
     def _ask(self, command: Command, kind: type[A], timeout_s: float) -> A:
         self.wait_ready()

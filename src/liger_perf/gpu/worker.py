@@ -36,7 +36,6 @@ from liger_perf.model.protocol import (
     Ready,
     Record,
     Recorded,
-    Stop,
     Timed,
     TimePass,
     Trace,
@@ -82,8 +81,6 @@ class Worker:
                     self._channel.send(Described(self._device.describe(command.measure_bandwidth)))
                 case Walk():
                     self._walk(command)
-                case Stop():
-                    return
                 case Next() | TimePass() | Trace() | Record() | PeakMemory():
                     self._channel.send(Failed(kind="Protocol", message="no point: a walk has not begun"))
                 case _:
@@ -146,7 +143,7 @@ class Worker:
                         return
                     case Describe() | Walk():
                         self._channel.send(Failed(kind="Protocol", message="a walk is under way"))
-                    case Stop() | None:
+                    case None:
                         raise WalkEnded
                     case _:
                         assert_never(command)

@@ -67,11 +67,7 @@ class Next(msgspec.Struct, frozen=True, tag=True):
     """Go on to the next point."""
 
 
-class Stop(msgspec.Struct, frozen=True, tag=True):
-    """End the worker."""
-
-
-Command = Describe | Walk | TimePass | Trace | Record | PeakMemory | Next | Stop
+Command = Describe | Walk | TimePass | Trace | Record | PeakMemory | Next
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from liger_perf.search.space import Candidate
@@ -22,13 +20,3 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     itemsize: int
     shipped_us: float
     times: tuple[tuple[Candidate, float], ...]
-
-    @property
-    def best(self) -> tuple[Candidate, float]:
-        """The fastest candidate; the shipped configuration ({}) where none is faster."""
-        return min((({}, self.shipped_us), *self.times), key=lambda pair: pair[1])
-
-
-def key(candidate: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """A candidate as a dictionary's key."""
-    return tuple(sorted(candidate.items()))
