@@ -83,7 +83,7 @@ def judge(
     restarts = range(first_restart, first_restart + plan.restarts)
     for restart, workers in trios(lab, trees, paths, restarts, opened):
         progress.stage("judge", f"restart {restart - first_restart + 1} of {plan.restarts}")
-        for records in lockstep(workers, plan):
+        for records in lockstep(workers, plan.cells, plan.modes):
             point = records[0].point
             modes[point.key] = point.mode
             calls[point.key] = records[1].settings_calls
@@ -107,9 +107,11 @@ def join(one: Judged, other: Judged) -> Judged:
     )
 
 
-def lockstep(benches: Sequence[Bench], plan: JudgePlan) -> Iterator[tuple[PointRecord, ...]]:
+def lockstep(
+    benches: Sequence[Bench], cells: Sequence[Cell], modes: Sequence[str]
+) -> Iterator[tuple[PointRecord, ...]]:
     """Walk the benches together; all stand at the same point whenever this yields. They set a point up side by side."""
-    walks = [bench.walk(plan.cells, plan.modes) for bench in benches]
+    walks = [bench.walk(cells, modes) for bench in benches]
     with ThreadPoolExecutor(len(walks)) as pool:
         yield from together(walks, pool)
 

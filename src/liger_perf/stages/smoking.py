@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from liger_perf.gates import smoke
+from liger_perf.measure.grid import dtype_keys
+from liger_perf.model.branches import Branch
 from liger_perf.model.errors import WorkerError
-from liger_perf.model.launches import PointRecord
+from liger_perf.model.launches import Cell, PointRecord
 from liger_perf.model.options import KernelPaths
 from liger_perf.model.protocol import Settings
 from liger_perf.model.variants import SmokeResult
 from liger_perf.ports import Bench, Lab
+from liger_perf.stages.judging import lockstep
 
 ROWS_PER_SM = 4  # so that a program of a persistent grid has several rows, and the last one fewer
 DTYPES = ("float32", "bfloat16")
+LARGEST = 2**30  # bytes of a tensor beyond which a point's values are not brought to the host: minutes, and a full disk
 Arrays = dict[str, npt.NDArray[np.float64]]
 
 
@@ -43,21 +47,55 @@ class SmokeTest:
         except WorkerError as error:
             return smoke.crashed(error.what)
 
+    def on_grid(
+        self, tree: Path, cells: Sequence[Cell], modes: Sequence[str], branches: Mapping[str, Sequence[Branch]]
+    ) -> SmokeResult:
+        """The same at every width and dtype of the grid, with the branches taken there: each compiles to other code."""
+        results: list[SmokeResult] = []
+        seen: set[object] = set()
+        try:
+            with (
+                self._lab.open(self._original, self._paths, values=True) as original,
+                self._lab.open(tree, self._paths, values=True) as candidate,
+            ):
+                for record_, theirs in lockstep((original, candidate), cells, modes):
+                    forced = taken(theirs, branches)
+                    place = (tuple(record_.point.config.items()), repr(forced))
+                    if place not in seen and not too_large(record_):
+                        seen.add(place)
+                        results += self._compare_at(record_, original, candidate, forced)
+        except WorkerError as error:
+            return smoke.crashed(error.what)
+        return smoke.merge(results) if results else smoke.crashed("the benchmark launched nothing of the kernel's file")
+
+    def _compare_at(self, point: PointRecord, original: Bench, candidate: Bench, forced: Settings) -> list[SmokeResult]:
+        """Both versions where their benches stand, in the point's own dtype."""
+        own = [point.point.config[key].removeprefix("torch.") for key in dtype_keys(point)]
+        results = []
+        for dtype in own[:1] or DTYPES:
+            expected, _ = self._record(original, dtype, {})
+            label = f"{point.point.key}, {dtype}, {describe(forced)}"
+            results.append(self._replayed(candidate, expected, dtype, forced, label))
+        return results
+
     def _record_original(self) -> dict[str, Arrays]:
         with self._lab.open(self._original, self._paths, values=True) as bench:
             at_smallest_backward(bench)
             return {dtype: self._record(bench, dtype, {})[0] for dtype in DTYPES}
 
     def _compare(self, bench: Bench, dtype: str, settings: Sequence[Settings]) -> list[SmokeResult]:
-        results: list[SmokeResult] = []
-        for forced in ({}, *settings):
-            found, asked = self._record(bench, dtype, forced)
-            label = f"{dtype}, {describe(forced)}"
-            if unasked := [function for function in forced if function not in asked]:
-                # Else the shipped configuration would be compared, and pass, under the name of the forced one.
-                return [*results, smoke.unexercised(label, unasked[0])]
-            results.append(smoke.compare(self._expected[dtype], found, dtype=dtype, label=label))
-        return results
+        expected = self._expected[dtype]
+        return [
+            self._replayed(bench, expected, dtype, forced, f"{dtype}, {describe(forced)}") for forced in ({}, *settings)
+        ]
+
+    def _replayed(self, bench: Bench, expected: Arrays, dtype: str, forced: Settings, label: str) -> SmokeResult:
+        """The candidate with settings forced, against what the original produced."""
+        found, asked = self._record(bench, dtype, forced)
+        if unasked := [function for function in forced if function not in asked]:
+            # Else the shipped configuration would be compared, and pass, under the name of the forced one.
+            return smoke.unexercised(label, unasked[0])
+        return smoke.compare(expected, found, dtype=dtype, label=label)
 
     def _record(self, bench: Bench, dtype: str, settings: Settings) -> tuple[Arrays, tuple[str, ...]]:
         """What the functions produce at the point where the bench stands, and which settings functions were asked."""
@@ -67,6 +105,21 @@ class SmokeTest:
             recorded = bench.record(path, dtype=dtype, rows=self._rows, settings=settings)
             with np.load(path) as arrays:
                 return {name: arrays[name] for name in arrays.files}, recorded.asked
+
+
+def too_large(record_: PointRecord) -> bool:
+    tensors = [argument.tensor for launch in record_.own for argument in launch.arguments]
+    return any(tensor.nbytes > LARGEST for tensor in tensors if tensor is not None)
+
+
+def taken(record_: PointRecord, branches: Mapping[str, Sequence[Branch]]) -> Settings:
+    """What the settings functions answer at a point, by the branches that are in the file."""
+    return {
+        call.function: branch.values
+        for call in record_.settings_calls
+        for branch in reversed(branches.get(call.function, ()))  # the first that covers the call is taken
+        if branch.covers(call.shape, call.itemsize)
+    }
 
 
 def describe(settings: Settings) -> str:

@@ -14,7 +14,7 @@ from liger_perf.measure import guardrails
 from liger_perf.model.errors import WorkerError
 from liger_perf.model.launches import SettingsCall
 from liger_perf.model.measurements import Clock, Comparison, Verdict
-from liger_perf.model.variants import Change, Decision
+from liger_perf.model.variants import Change, Decision, SmokeResult
 from liger_perf.search import narrowing
 from liger_perf.stages import attempt, workspace
 from liger_perf.stages.attempt import Bench, Branches, Draft, Settled
@@ -45,6 +45,10 @@ def settle(optimizer: Optimizer, bench: Bench) -> Final:
     """Try the best accepted variant on the whole grid; narrow it where it loses; recommend it, or nothing."""
     if optimizer.best.name == "original":
         return Final(name="", why="no variant gained significantly within the guardrails")
+    values = values_on_whole_grid(bench, optimizer.best)
+    if not values.passed:
+        where = f" at {values.worst}" if values.worst else ""
+        return Final(name="", why=f"{optimizer.best.name} fails on the whole grid{where}: {values.reason}")
     samples: dict[str, str] = {}
     try:
         return _settle(optimizer, bench, samples)
@@ -72,6 +76,18 @@ def _settle(optimizer: Optimizer, bench: Bench, samples: dict[str, str]) -> Fina
         if done or not narrow(optimizer, bench, judged, losing):
             return final
     raise AssertionError("the loop ends by a return")
+
+
+def values_on_whole_grid(bench: Bench, best: Best) -> SmokeResult:
+    """The smoke test at every width and dtype; the variants' own was at one. Narrowing later adds no shape to it."""
+    context = bench.context
+    tree = context.trees.export("values")
+    try:
+        context.trees.replace(tree, context.paths.ops, best.source)
+        context.progress.stage("values", "outputs and gradients at every width and dtype of the grid")
+        return bench.smoke_test.on_grid(tree, bench.grid, bench.tuning.modes, best.branches)
+    finally:
+        context.trees.remove(tree)
 
 
 def on_whole_grid(bench: Bench, best: Best) -> Judged:
@@ -114,7 +130,7 @@ def conclude(optimizer: Optimizer, best: Best, judged: Judged) -> Final:
     faster = sum(item.verdict is Verdict.FASTER for item in device)
     why = (
         "largest gain of the target among the accepted; on the whole grid "
-        f"{faster} of {len(device)} points are faster by device time, none is slower, and every guardrail holds"
+        f"{faster} of {len(device)} points are faster by device time, none is judged slower, and every guardrail holds"
     )
     return Final(
         name=best.name,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
-from liger_perf.model.launches import Cell, PointRecord
+from liger_perf.model.branches import Branch
+from liger_perf.model.launches import Cell, SettingsCall
 from liger_perf.model.protocol import Recorded, Settings
 from liger_perf.ports import Bench
 from liger_perf.stages.smoking import SmokeTest
@@ -25,12 +27,11 @@ class ReplayBench(FakeBench):
     """Produces ones; with settings forced, and asked for, `factor` times as much."""
 
     def __init__(self, asked: tuple[str, ...], factor: float) -> None:
-        super().__init__((record(own=True),), "")
+        call = SettingsCall(function="_k_settings", shape={"n_cols": 4096}, dtype="bfloat16", itemsize=2)
+        point = msgspec.structs.replace(record(own=True), settings_calls=(call,))
+        super().__init__((point,), "")
         self._asked = asked
         self._factor = factor
-
-    def walk(self, cells: Sequence[Cell] = (Cell(),), modes: Sequence[str] = ()) -> Iterator[PointRecord]:
-        yield record(own=True)
 
     def record(
         self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0, settings: Settings | None = None
@@ -62,3 +63,15 @@ def test_settings_that_nobody_asks_for_are_not_called_correct(asked: tuple[str, 
     found = SmokeTest(ReplayLab(asked=asked), RMS_NORM, ORIGINAL).run(CANDIDATE, [FORCED])
     assert not found.passed
     assert "_k_settings is never asked" in found.reason
+
+
+BRANCH = Branch(shape={"n_cols": (2048, 4096)}, itemsize=2, values={"num_warps": 8})
+NARROWER = Branch(shape={"n_cols": (1024, 2048)}, itemsize=2, values={"num_warps": 8})
+
+
+@pytest.mark.parametrize(
+    ("branch", "factor", "passed"), [(BRANCH, 1.0, True), (BRANCH, 2.0, False), (NARROWER, 2.0, True)]
+)
+def test_a_branch_is_forced_where_the_grid_takes_it(branch: Branch, factor: float, passed: bool) -> None:
+    test = SmokeTest(ReplayLab(factor=factor), RMS_NORM, ORIGINAL)
+    assert test.on_grid(CANDIDATE, [Cell()], ["forward"], {"_k_settings": [branch]}).passed is passed

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from liger_perf.gates.smoke import crashed
+from liger_perf.model.variants import SmokeResult
 from liger_perf.stages import winner
 from liger_perf.stages.optimize import Best
 from support.fake_lab import DEVICE
@@ -24,6 +26,8 @@ class Trial:
         self.best = Best(name=best, source="")
         self.narrowed = narrowed
         judged = SimpleNamespace(comparisons=lambda: ())
+        self.values = SmokeResult(passed=True, compared=("Y",), worst="Y", worst_error=0.0)
+        monkeypatch.setattr(winner, "values_on_whole_grid", lambda bench, best: self.values)
         monkeypatch.setattr(winner, "on_whole_grid", lambda bench, best: judged)
         monkeypatch.setattr(winner, "conclude", lambda optimizer, best, judged: winner.Final(name="", why="it loses"))
         monkeypatch.setattr(winner, "losing_points", lambda comparisons: ["a point"])
@@ -62,3 +66,11 @@ def test_narrowings_before_an_interruption_count(monkeypatch: pytest.MonkeyPatch
     trial = Trial(monkeypatch, "v3", {"v2"}, accepted=True)
     trial.settle()
     assert [name for name, _ in trial.narrowings] == ["v3"]
+
+
+def test_a_variant_that_is_wrong_somewhere_on_the_grid_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial(monkeypatch, "v2", set(), accepted=True)
+    trial.values = crashed("dW differs")
+    final = trial.settle()
+    assert (final.name, trial.written) == ("", [])
+    assert "dW differs" in final.why
