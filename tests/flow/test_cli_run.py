@@ -192,3 +192,11 @@ def test_no_winner_is_reported_without_a_patch(desk: Desk) -> None:
 def test_list(desk: Desk) -> None:
     code, out, _ = desk("list", "--repo", str(desk.repository))
     assert (code, out.split()) == (0, ["rms_norm", "swiglu"])
+
+
+def test_a_list_of_nothing_says_why(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    code, out, err = desk("list", "--repo", str(tmp_path / "empty"))
+    assert (code, out) == (2, "")
+    assert "no kernel with its benchmark and test was found" in err
+    assert "--repo" in err

@@ -6,6 +6,7 @@ import ast
 import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -51,6 +52,15 @@ def check_request(request: Request) -> None:
         parse_target(request.target)
 
 
+def refuse_layout() -> NoReturn:
+    """Say that a repository has no kernel that could be optimised."""
+    raise PreflightError(
+        "this is no repository in Liger-Kernel's layout: no kernel with its benchmark and test was found",
+        where="src/liger_kernel/ops/, benchmark/scripts/, test/transformers/",
+        todo="name the repository's root with --repo",
+    )
+
+
 def check_files(files: Collection[str], kernel: str, exists: Callable[[str], bool]) -> KernelPaths:
     """Check that the repository (its listed `files`) holds kernel, benchmark and test.
 
@@ -64,11 +74,7 @@ def check_files(files: Collection[str], kernel: str, exists: Callable[[str], boo
     paths = kernel_paths(kernel)
     listed = set(files)
     if not known and paths.ops not in listed:
-        raise PreflightError(
-            "this is no repository in Liger-Kernel's layout: no kernel with its benchmark and test was found",
-            where="src/liger_kernel/ops/, benchmark/scripts/, test/transformers/",
-            todo="name the repository's root with --repo",
-        )
+        refuse_layout()
     for what, path in (("kernel file", paths.ops), ("benchmark script", paths.benchmark), ("test file", paths.test)):
         if path in listed and exists(path):
             continue
