@@ -110,7 +110,7 @@ def test_interactive_run_on_a_terminal_asks(desk: Desk, monkeypatch: pytest.Monk
     assert code == 0
     assert "read 'perhaps'; allowed: y, n" in out
     assert "read 'v1'; allowed: y, n, v2" in out
-    assert asked[-1] == "Apply a variant? [y = v2, v2, n = stop here] "
+    assert asked[-1] == "Apply a variant? [y = v2, n = stop here] "
     assert desk.stages.calls[-1] == "finalize"
 
 

@@ -48,7 +48,7 @@ def run_finalize(assemble: Assemble, variant: str, context: StageContext) -> Sta
     diff = make_patch(context.paths.ops, context.original, judged.source)
     if not diff:
         raise StageError(f"{variant} does not differ from the original", where=context.paths.ops)
-    context.progress.note("plots")
+    context.progress.note("drawing the plots")
     plots = _plots(context, report, result)
     patch = names.patch(context.paths.kernel)
     context.workspace.write(patch, diff)
@@ -72,11 +72,11 @@ class _Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _judge(context: StageContext, result: VariantResult, source: str) -> _Judged:
-    context.progress.note("full tests")
+    context.progress.note("running the full tests")
     tests = _full_tests(context, source)
     if not tests.ok:
         return _Judged(gates=(_smoke_gate(result), _test_gate(tests)), tests=tests, source=source)
-    context.progress.note(f"{tests.counts}; style")
+    context.progress.note(f"tests: {tests.counts}; checking the style")
     style = _style(context, source)
     if style.source != source:
         # What is handed over must be what was tested.

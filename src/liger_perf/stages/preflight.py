@@ -118,15 +118,15 @@ def check_world(lab: Lab, trees: Trees, paths: KernelPaths, progress: Progress) 
         progress.note(device.model_error)
     tree = trees.export("preflight")
     try:
-        progress.note(f"{device.name}; importing the repository")
+        progress.note("importing the repository")
         _check_import(lab, tree, paths)
-        progress.note("the benchmark script and what it launches")
+        progress.note("running the benchmark script, to see what it launches")
         points = _check_launches(lab, tree, paths)
-        progress.note(f"{points} points; the original's own tests")
+        progress.note(f"it launches the kernel at {points} points; running the original's own tests")
         tests = _check_tests(lab, tree, paths)
     finally:
         trees.remove(tree)
-    progress.note(tests.counts)
+    progress.note(f"tests: {tests.counts}")
     return PreflightOk(device=device, points=points, tests=tests)
 
 
