@@ -12,6 +12,7 @@ from liger_perf.model.variants import Change, Decision, Variant, VariantResult
 from liger_perf.report import comparison, judge_tables, rows, tables
 
 JSON_VERSION = 1
+JUDGED_ONLY = "the runs on which it was judged: it was not tried again, nor on the whole grid"
 
 
 def final_markdown(report: FinalReport) -> str:
@@ -68,9 +69,12 @@ def _summary(report: FinalReport) -> str:
     request = report.profile.request
     text += (
         f"\n\nGain of the target (goal {request.goal.value}, scope {request.scope}): {tables.ratio(report.gain)}, "
-        f"lower bound {low}, from runs made after the selection.\n\n{_least_gain(report)}"
+        f"lower bound {low}, from {'runs made after the selection' if report.fresh else JUDGED_ONLY}."
+        f"\n\n{_least_gain(report)}"
     )
-    caption = f"Original against {report.winner}, whole grid, fresh runs"
+    caption = f"Original against {report.winner}, " + (
+        "whole grid, fresh runs" if report.fresh else "the script's own points, the runs on which it was judged"
+    )
     return f"{text}\n\n" + judge_tables.judge_table(report.final, report.profile.device, caption)
 
 
@@ -78,7 +82,7 @@ def _least_gain(report: FinalReport) -> str:
     """The points that gained least and most by device time: a mean must not hide a size that lost."""
     device = [item for item in report.final if item.clock is Clock.DEVICE]
     if not device:
-        return "No run was made after the selection."
+        return "No device time was compared."
     least, most = min(device, key=lambda item: item.ratio), max(device, key=lambda item: item.ratio)
     return f"Least: {_where_and_change(least)}, most: {_where_and_change(most)}; {len(device)} measurements."
 
@@ -182,6 +186,9 @@ def _gate_state(gate: GateResult) -> str:
 
 
 def _architectures(report: FinalReport) -> str:
+    if not report.architectures:
+        why = "nothing won" if not report.winner else "only the recommended variant is compiled for others"
+        return f"## Architectures\n\nNone was tried: {why}."
     body = [
         (
             f"sm_{check.arch} ({check.name})",

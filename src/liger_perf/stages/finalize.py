@@ -22,7 +22,7 @@ from liger_perf.stages.style import StyleOutcome, check_style
 from liger_perf.stages.testing import TestOutcome, run_tests
 
 replace = msgspec.structs.replace
-SPEEDUP = Plot(path="plots/speedup.png", title="original over optimized, judged on the whole grid")
+SPEEDUP = "plots/speedup.png"
 
 
 Assemble = Callable[[StageContext, str], FinalReport]
@@ -139,15 +139,18 @@ def _plots(context: StageContext, report: FinalReport, result: VariantResult) ->
         context.trees.remove(tree)
     if not report.final:
         return plots
-    context.workspace.write(SPEEDUP.path, speedup_plot(report.final, context.device))
-    return Plots(pictures=(*plots.pictures, SPEEDUP), missing=plots.missing)
+    context.workspace.write(SPEEDUP, speedup_plot(report.final, context.device))
+    where = "on the whole grid" if report.fresh else "at the script's own points"
+    speedup = Plot(path=SPEEDUP, title=f"original over optimized, judged {where}")
+    return Plots(pictures=(*plots.pictures, speedup), missing=plots.missing)
 
 
 def summary_text(report: FinalReport) -> str:
     """The report in a few lines, for the last checkpoint."""
     lines = [f"{report.outcome}: {report.reason}"]
     if report.winner:
-        lines.append(f"gain of the target {report.gain:.3f}×, lower bound {report.gain_low:.3f}×")
+        untried = "" if report.fresh else "; not tried on the whole grid"
+        lines.append(f"gain of the target {report.gain:.3f}×, lower bound {report.gain_low:.3f}×{untried}")
     states = {True: "passed", False: "FAILED", None: "not run"}
     lines += [f"{gate.name}: {states[gate.passed]}, {gate.detail}" for gate in report.gates]
     return "\n".join(lines)

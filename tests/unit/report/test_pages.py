@@ -112,6 +112,15 @@ def test_the_json_holds_the_derived_figures_and_all_else() -> None:
     assert nothing["gain"] is None
 
 
+def test_a_variant_that_was_not_recommended_claims_no_fresh_runs() -> None:
+    report = msgspec.structs.replace(builders.final(), fresh=False, architectures=())
+    text = final.final_markdown(report)
+    assert "after the selection" not in text
+    assert "fresh runs" not in text
+    assert "it was not tried again, nor on the whole grid" in text
+    assert "None was tried: only the recommended variant is compiled for others." in text
+
+
 def test_the_winner_shows_the_changes_of_the_variants_that_it_builds_on() -> None:
     report = builders.final()
     child = msgspec.structs.replace(builders.VARIANT, parent="v1")
