@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, assert_never
 
 import msgspec
@@ -12,6 +13,7 @@ from liger_perf.model.variants import Change, Decision, Variant, VariantResult
 from liger_perf.report import comparison, judge_tables, rows, tables
 
 JSON_VERSION = 1
+SETTINGS = re.compile(r"\b_\w+_settings\b")
 JUDGED_ONLY = "the runs on which it was judged: it was not tried again, nor on the whole grid"
 
 
@@ -62,7 +64,7 @@ def _summary(report: FinalReport) -> str:
             head = "**NO WINNER: the kernel is as it was**"
         case _:
             assert_never(report.outcome)
-    text = f"## Summary\n\n{head}\n\n{tables.flat(report.reason)}"
+    text = f"## Summary\n\n{head}\n\n{tables.sentence(report.reason)}"
     if not report.winner:
         return text
     low = tables.ratio(report.gain_low) if report.gain_low else "unknown"
@@ -121,7 +123,7 @@ def _comparison(report: FinalReport) -> str:
             comparison.judged_table(report.results, baseline, device),
             comparison.script_table(report.results, baseline, device),
             judge_tables.prediction_table(report.variants, report.results, device),
-            f"Winner: {report.winner or 'none'}. {tables.flat(report.winner_reason)}".rstrip(),
+            f"Winner: {report.winner or 'none'}. {tables.sentence(report.winner_reason)}".rstrip(),
             f"Why the loop stopped: {report.stop.value}.",
         ]
     )
@@ -146,13 +148,17 @@ def _variant(report: FinalReport, name: str) -> Variant | None:
 
 
 def _inherited_changes(report: FinalReport, won: Variant) -> list[Change]:
-    """The winner's changes after those of the variants that it builds on; a parent can be named only once."""
+    """The winner's changes after those of the variants that it builds on; a parent can be named only once.
+
+    Without those to kernels for which the search found nothing: their settings functions are not in the file.
+    """
     chain = [won]
     seen = {won.name}
     while (parent := _variant(report, chain[0].parent)) is not None and parent.name not in seen:
         chain.insert(0, parent)
         seen.add(parent.name)
-    return list(dict.fromkeys(change for variant in chain for change in variant.hypothesis.changes))
+    changes = dict.fromkeys(change for variant in chain for change in variant.hypothesis.changes)
+    return [change for change in changes if all(name in won.source for name in SETTINGS.findall(change.what))]
 
 
 def _rejected(report: FinalReport) -> str:
