@@ -205,7 +205,7 @@ def _architectures(report: FinalReport) -> str:
         )
         for check in report.architectures
     ]
-    header = ("Architecture", "Measured", "Compiles", "What runs there", "Note")
+    header = ("Architecture", "Measured", "Compiles", "What runs there", "Compiled with the shipped values")
     text = tables.table(report.profile.device, "Where the winner was measured and where not", header, body)
     return "## Architectures\n\n" + text
 
