@@ -1,7 +1,8 @@
 # The virtual environment: VENV=DIR on the command line, else the active one, else .venv, made where it is missing.
 VENV ?= $(or $(VIRTUAL_ENV),.venv)
 PYTHON ?= python3
-# A build without CUDA, which is all that the simulated device needs. Without a version pip would take gigabytes.
+# The simulated device needs no CUDA. Where an index has the build for CPUs, 2.13.0+cpu, this version takes it, and a newer one
+# would not; from PyPI alone it is the build for CUDA, which works as well and is gigabytes larger.
 TORCH ?= torch==2.13.0
 # How many tests at once.
 JOBS ?= 2

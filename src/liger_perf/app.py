@@ -65,8 +65,13 @@ class App:
         self.current = ""
 
     def kernels(self, repository: Path) -> tuple[str, ...]:
-        """The kernels of a repository that have all three files."""
-        return list_kernels(listing(_directory(repository)))
+        """The kernels of a repository that have all three files.
+
+        Raises:
+            PreflightError: there is none.
+        """
+        found = list_kernels(listing(_directory(repository)))
+        return found or preflight.refuse_layout()
 
     def start(self, request: Request, repository: Path, until: Stage | None = None) -> End:
         """Check, start a session and drive it.

@@ -27,6 +27,7 @@ from liger_perf.cli_options import (
     Names,
     Repo,
     Scope,
+    SessionName,
     State,
     Target,
     Variants,
@@ -119,7 +120,10 @@ class _Commands:
         device: Device = DeviceChoice.AUTO,
         state: State = None,
     ) -> None:
-        """Start a session and only profile: baseline, bottleneck, what to try. Go on with `optimize`."""
+        """Start a session and only profile.
+
+        Tells the baseline, the bottleneck, and what would be tried in which order. Go on with `optimize`.
+        """
         request = Request(
             kernel=kernel,
             goal=goal,
@@ -131,12 +135,18 @@ class _Commands:
         )
         self._start(request, repo, state, until=Stage.PROFILE)
 
-    def optimize(self, names: Names = None, state: State = None) -> None:
-        """Approve the profile and try variants. Go on with `finalize`."""
-        self._go_on(names, state, Stage.OPTIMIZE)
+    def optimize(self, session: SessionName = "", state: State = None) -> None:
+        """Approve the profile and try variants.
+
+        Each is judged against the original. Go on with `finalize`.
+        """
+        self._go_on([session] if session else None, state, Stage.OPTIMIZE)
 
     def finalize(self, names: Names = None, state: State = None) -> None:
-        """Approve the winner, or the variant named, and finish: full tests, style, plots, report, patch."""
+        """Approve the winner, or the variant named, and finish.
+
+        Runs the full tests and the style check, draws the plots, writes the report and the patch.
+        """
         self._go_on(names, state, Stage.FINALIZE)
 
     def resume(
@@ -145,7 +155,9 @@ class _Commands:
         approve: Annotated[bool, typer.Option("--approve", help="Approve what the session waits for.")] = False,
         state: State = None,
     ) -> None:
-        """Go on with a session after a checkpoint, an interruption or a failure; nothing is done twice.
+        """Go on after a checkpoint, Ctrl-C or a failure.
+
+        Nothing that was recorded is done twice.
 
         \b
         Examples:
@@ -161,7 +173,10 @@ class _Commands:
             call.drive(lambda: call.app.resume(name, approve=call.app.approval(name, choice) if approve else None))
 
     def approve(self, names: Names = None, state: State = None) -> None:
-        """Record the approval of what a session waits for; `resume` then goes on."""
+        """Record an approval and do nothing else.
+
+        It is that of what the session waits for; `resume` then goes on.
+        """
         session, choice = split_names(names)
         with Call(self._wiring, state) as call:
             name = session or call.app.sessions.latest_open()
@@ -169,7 +184,9 @@ class _Commands:
             call.terminal.say(texts.stopped_text(name, "resume", call.state_option))
 
     def status(
-        self, session: Annotated[str, typer.Argument(help="One session; without it, all.")] = "", state: State = None
+        self,
+        session: Annotated[str, typer.Argument(metavar="SESSION", help="One session; without it, all.")] = "",
+        state: State = None,
     ) -> None:
         """Show where sessions stand and how to go on."""
         with Call(self._wiring, state) as call:
@@ -187,7 +204,10 @@ class _Commands:
                 call.terminal.say("no sessions; start one with: liger-perf run KERNEL --repo DIR")
 
     def list_kernels(self, repo: Repo = Path("."), state: State = None) -> None:
-        """List the kernels of a repository that can be optimised: those with kernel, benchmark and test."""
+        """List the kernels that can be optimised.
+
+        Those are the ones with kernel file, benchmark script and test.
+        """
         with Call(self._wiring, state) as call:
             for kernel in call.app.kernels(repo):
                 call.terminal.say(kernel)
@@ -227,7 +247,8 @@ def call(arguments: Sequence[str], wiring: Wiring) -> int:
         return EXIT_INTERRUPTED
     except Exception as error:
         if callable(message := getattr(error, "format_message", None)):
-            new_terminal().error(UsageError(message().replace("Value error, ", ""), todo="see `liger-perf --help`"))
+            command = getattr(getattr(error, "ctx", None), "command_path", "liger-perf")
+            new_terminal().error(UsageError(message().replace("Value error, ", ""), todo=f"see `{command} --help`"))
             return UsageError.exit_code
         new_terminal().error(_defect(error))
         return EXIT_FAILED

@@ -29,10 +29,18 @@ def _count(value: object) -> int:
     raise typer.BadParameter(f"read {text!r}, allowed: a whole number from 1 to {MAX_VARIANTS}")
 
 
-Kernel = Annotated[str, typer.Argument(help="Name of the kernel's file in src/liger_kernel/ops, e.g. rms_norm.")]
+Kernel = Annotated[
+    str, typer.Argument(metavar="KERNEL", help="Name of the kernel's file in src/liger_kernel/ops, e.g. rms_norm.")
+]
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[SESSION] [vN]", help="The session (default: the last unfinished) and a variant."),
+    typer.Argument(
+        metavar="SESSION|vN",
+        help="The session, by default the last unfinished; and a variant, by default the recommended one.",
+    ),
+]
+SessionName = Annotated[
+    str, typer.Argument(metavar="SESSION", help="The session, by default the last unfinished.", show_default=False)
 ]
 Repo = Annotated[Path, typer.Option("--repo", help="Root of the repository. It is only read.")]
 State = Annotated[

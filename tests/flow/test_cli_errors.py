@@ -94,7 +94,7 @@ def test_other_layout_and_missing_directory(tmp_path: Path, capsys: pytest.Captu
         (["--variants", "many"], ["'many'", "from 1 to 64"]),
         (["--scope", "sideways"], ["sideways", "forward"]),
         (["--target", "quick please"], ["quick please", "Allowed"]),
-        (["--nonsense"], ["--nonsense"]),
+        (["--nonsense"], ["--nonsense", "see `liger-perf run --help`"]),
     ],
 )
 def test_malformed_options_say_what_was_read_and_what_is_allowed(

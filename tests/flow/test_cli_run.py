@@ -110,7 +110,7 @@ def test_interactive_run_on_a_terminal_asks(desk: Desk, monkeypatch: pytest.Monk
     assert code == 0
     assert "read 'perhaps'; allowed: y, n" in out
     assert "read 'v1'; allowed: y, n, v2" in out
-    assert asked[-1] == "Apply a variant? [y = v2, v2, n = stop here] "
+    assert asked[-1] == "Apply a variant? [y = v2, n = stop here] "
     assert desk.stages.calls[-1] == "finalize"
 
 
@@ -192,3 +192,11 @@ def test_no_winner_is_reported_without_a_patch(desk: Desk) -> None:
 def test_list(desk: Desk) -> None:
     code, out, _ = desk("list", "--repo", str(desk.repository))
     assert (code, out.split()) == (0, ["rms_norm", "swiglu"])
+
+
+def test_a_list_of_nothing_says_why(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    code, out, err = desk("list", "--repo", str(tmp_path / "empty"))
+    assert (code, out) == (2, "")
+    assert "no kernel with its benchmark and test was found" in err
+    assert "--repo" in err

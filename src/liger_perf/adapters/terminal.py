@@ -88,7 +88,8 @@ def prompt_text(question: Question) -> str:
     match question.stage:
         case Stage.OPTIMIZE if question.choices:
             proposed = question.proposed or "report that none won"
-            return f"Apply a variant? [y = {proposed}, {', '.join(question.choices)}, n = stop here] "
+            others = [choice for choice in question.choices if choice != question.proposed]
+            return f"Apply a variant? [{', '.join([f'y = {proposed}', *others, 'n = stop here'])}] "
         case Stage.OPTIMIZE:
             return "No variant may be applied. Write the final report? [y/n] "
         case _:

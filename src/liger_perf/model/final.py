@@ -50,7 +50,8 @@ class FinalReport(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         reason: why the outcome is what it is, one sentence.
         winner: name of the winning variant ("v3"); empty where there is none.
-        final: the winner against the original on the whole grid, from runs after the selection.
+        final: the winner against the original: on the whole grid, from runs after the selection, where `fresh`; else
+            at the script's own points, from the runs on which it was judged.
         gain, gain_low: of the target in `final`, as ratios.
         diff: unified diff of the ops file; empty without a winner.
         reproduction: shell commands.
@@ -65,6 +66,7 @@ class FinalReport(msgspec.Struct, frozen=True, kw_only=True):
     winner: str = ""
     winner_reason: str = ""
     final: tuple[Comparison, ...] = ()
+    fresh: bool = True
     gain: float = 1.0
     gain_low: float = 0.0
     diff: str = ""

@@ -35,7 +35,7 @@ def comparison_markdown(
         judged_table(results, baseline, device),
         script_table(results, baseline, device),
         judge_tables.prediction_table(variants, results, device),
-        f"## Winner: {winner or 'none'}\n\n{tables.flat(why)}",
+        f"## Winner: {winner or 'none'}\n\n{tables.sentence(why)}",
         learnings(results),
         f"## Why the loop stopped\n\n{stop.value[0].upper()}{stop.value[1:]}.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, assert_never
 
 import msgspec
@@ -12,6 +13,8 @@ from liger_perf.model.variants import Change, Decision, Variant, VariantResult
 from liger_perf.report import comparison, judge_tables, rows, tables
 
 JSON_VERSION = 1
+SETTINGS = re.compile(r"\b_\w+_settings\b")
+JUDGED_ONLY = "the runs on which it was judged: it was not tried again, nor on the whole grid"
 
 
 def final_markdown(report: FinalReport) -> str:
@@ -61,16 +64,19 @@ def _summary(report: FinalReport) -> str:
             head = "**NO WINNER: the kernel is as it was**"
         case _:
             assert_never(report.outcome)
-    text = f"## Summary\n\n{head}\n\n{tables.flat(report.reason)}"
+    text = f"## Summary\n\n{head}\n\n{tables.sentence(report.reason)}"
     if not report.winner:
         return text
     low = tables.ratio(report.gain_low) if report.gain_low else "unknown"
     request = report.profile.request
     text += (
         f"\n\nGain of the target (goal {request.goal.value}, scope {request.scope}): {tables.ratio(report.gain)}, "
-        f"lower bound {low}, from runs made after the selection.\n\n{_least_gain(report)}"
+        f"lower bound {low}, from {'runs made after the selection' if report.fresh else JUDGED_ONLY}."
+        f"\n\n{_least_gain(report)}"
     )
-    caption = f"Original against {report.winner}, whole grid, fresh runs"
+    caption = f"Original against {report.winner}, " + (
+        "whole grid, fresh runs" if report.fresh else "the script's own points, the runs on which it was judged"
+    )
     return f"{text}\n\n" + judge_tables.judge_table(report.final, report.profile.device, caption)
 
 
@@ -78,7 +84,7 @@ def _least_gain(report: FinalReport) -> str:
     """The points that gained least and most by device time: a mean must not hide a size that lost."""
     device = [item for item in report.final if item.clock is Clock.DEVICE]
     if not device:
-        return "No run was made after the selection."
+        return "No device time was compared."
     least, most = min(device, key=lambda item: item.ratio), max(device, key=lambda item: item.ratio)
     return f"Least: {_where_and_change(least)}, most: {_where_and_change(most)}; {len(device)} measurements."
 
@@ -117,7 +123,7 @@ def _comparison(report: FinalReport) -> str:
             comparison.judged_table(report.results, baseline, device),
             comparison.script_table(report.results, baseline, device),
             judge_tables.prediction_table(report.variants, report.results, device),
-            f"Winner: {report.winner or 'none'}. {tables.flat(report.winner_reason)}".rstrip(),
+            f"Winner: {report.winner or 'none'}. {tables.sentence(report.winner_reason)}".rstrip(),
             f"Why the loop stopped: {report.stop.value}.",
         ]
     )
@@ -142,13 +148,17 @@ def _variant(report: FinalReport, name: str) -> Variant | None:
 
 
 def _inherited_changes(report: FinalReport, won: Variant) -> list[Change]:
-    """The winner's changes after those of the variants that it builds on; a parent can be named only once."""
+    """The winner's changes after those of the variants that it builds on; a parent can be named only once.
+
+    Without those to kernels for which the search found nothing: their settings functions are not in the file.
+    """
     chain = [won]
     seen = {won.name}
     while (parent := _variant(report, chain[0].parent)) is not None and parent.name not in seen:
         chain.insert(0, parent)
         seen.add(parent.name)
-    return list(dict.fromkeys(change for variant in chain for change in variant.hypothesis.changes))
+    changes = dict.fromkeys(change for variant in chain for change in variant.hypothesis.changes)
+    return [change for change in changes if all(name in won.source for name in SETTINGS.findall(change.what))]
 
 
 def _rejected(report: FinalReport) -> str:
@@ -182,6 +192,9 @@ def _gate_state(gate: GateResult) -> str:
 
 
 def _architectures(report: FinalReport) -> str:
+    if not report.architectures:
+        why = "nothing won" if not report.winner else "only the recommended variant is compiled for others"
+        return f"## Architectures\n\nNone was tried: {why}."
     body = [
         (
             f"sm_{check.arch} ({check.name})",
@@ -192,7 +205,7 @@ def _architectures(report: FinalReport) -> str:
         )
         for check in report.architectures
     ]
-    header = ("Architecture", "Measured", "Compiles", "What runs there", "Note")
+    header = ("Architecture", "Measured", "Compiles", "What runs there", "Compiled with the shipped values")
     text = tables.table(report.profile.device, "Where the winner was measured and where not", header, body)
     return "## Architectures\n\n" + text
 

@@ -30,9 +30,8 @@ def hypothesis_section(variant: Variant, device: DeviceFacts) -> str:
 
 
 def result_section(variant: Variant, result: VariantResult, *, baseline: BenchmarkRun, device: DeviceFacts) -> str:
-    """Results at every point, guardrails, verdict and learnings; see whole_notes."""
-    return tables.page(
-        device,
+    """Results at every point, guardrails, verdict and learnings; see whole_notes, whose first part has the banner."""
+    return tables.joined(
         _smoke(result),
         _measured(result, baseline, device),
         _prediction(variant, result),
@@ -51,8 +50,10 @@ def whole_notes(hypothesis: str, result: str) -> str:
 def _smoke(result: VariantResult) -> str:
     smoke = result.smoke
     state = "passed" if smoke.passed else "**FAILED**"
-    compared = ", ".join(tables.code(name) for name in smoke.compared) or "nothing"
-    text = f"## Smoke test\n\nThe smoke test {state}. Compared with the original: {compared}."
+    count = len(smoke.compared)
+    compared = f"{count} tensor{'' if count == 1 else 's'}" if count else "nothing"
+    text = f"## Smoke test\n\nThe smoke test {state}. Compared with the original: {compared}"
+    text += f" (named in `results/{result.name}.json`)." if count else "."
     if smoke.worst:
         text += f" Worst: {tables.code(smoke.worst)}, error {smoke.worst_error:.3g}."
     return text + (f"\n\n{tables.flat(smoke.reason)}" if smoke.reason else "")
@@ -104,8 +105,8 @@ def _verdict(result: VariantResult) -> str:
         Decision.MIXED: "better in parts, not good enough as it is",
     }
     return (
-        f"## Verdict: {result.decision.value}\n\n{tables.flat(result.reason)} "
-        f"({result.decision.value}: {meaning[result.decision]}.)\n\n"
+        f"## Verdict: {result.decision.value}\n\n{result.decision.value} means: {meaning[result.decision]}. "
+        f"{tables.sentence(result.reason)}\n\n"
         f"GPU time spent: {tables.seconds(result.device_seconds)}."
     )
 

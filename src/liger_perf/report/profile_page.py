@@ -44,7 +44,7 @@ def _identity(profile: ProfileResult) -> str:
 
 def _gpu(profile: ProfileResult) -> str:
     device, target = profile.device, profile.request.gpu
-    wanted = "whatever is there" if target is TargetGpu.AUTO else target.value
+    wanted = "any (`--gpu auto`)" if target is TargetGpu.AUTO else target.value
     versions = ", ".join(
         f"{name} {version}"
         for name, version in (
@@ -62,7 +62,7 @@ def _gpu(profile: ProfileResult) -> str:
         ("Memory", f"{device.memory_bytes / 2**30:.1f} GB"),
         ("Shared memory a program", f"{device.shared_memory_bytes / 1024:.0f} KB"),
         ("Copy bandwidth, measured", f"{device.copy_gbs:.0f} GB/s read plus written"),
-        ("Target", wanted),
+        ("Aimed at", wanted),
         ("Match", "yes" if profile.gpu_matches else "**no**: what is found holds for this GPU only"),
         ("Versions", versions or "unknown"),
     ]
@@ -189,10 +189,16 @@ def _launches(profile: ProfileResult) -> str:
 
 def _configuration(profile: ProfileResult) -> str:
     body = [
-        (tables.code(row.kernel), tables.code(row.name), row.value, row.how_set, row.note or "–")
+        (
+            tables.code(row.kernel),
+            tables.code(row.name),
+            tables.code(row.value),
+            tables.code(row.how_set),
+            row.note or "–",
+        )
         for row in profile.configuration
     ]
-    header = ("Kernel", "Parameter", "Value", "How set", "Note")
+    header = ("Kernel", "Parameter", "Expression", "Set in", "Note")
     return "## Configuration\n\n" + tables.table(profile.device, "As shipped", header, body)
 
 

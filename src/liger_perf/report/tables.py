@@ -25,7 +25,12 @@ def banner(device: DeviceFacts) -> str:
 
 def page(device: DeviceFacts, *sections: str) -> str:
     """Join sections by one blank line, below the banner where there is one; empty sections leave no trace."""
-    parts = [part.strip("\n") for part in (banner(device), *sections)]
+    return joined(banner(device), *sections)
+
+
+def joined(*sections: str) -> str:
+    """A page's sections without its banner."""
+    parts = [part.strip("\n") for part in sections]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -53,6 +58,14 @@ def bullets(items: Sequence[str], otherwise: str = "None.") -> str:
 def flat(text: str) -> str:
     """One line: a line break would end a table row or a list item."""
     return " ".join(text.split())
+
+
+def sentence(text: str) -> str:
+    """One line that begins and ends as a sentence does; a name at its begin, such as v2, stays as it is."""
+    line = flat(text)
+    if line.split(" ")[0].isalpha():
+        line = line[0].upper() + line[1:]
+    return line if not line or line.endswith((".", "!", "?")) else f"{line}."
 
 
 def code(text: str) -> str:

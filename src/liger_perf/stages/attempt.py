@@ -240,7 +240,7 @@ def verdict(found: Measurements, gain: float, low: float) -> tuple[Decision, str
         worst = failed[0]
         return Decision.REJECTED, f"guardrail «{worst.name}» at {worst.worst_point}: {worst.explanation}"
     if low > 1 + max(SMALLEST_EFFECT, noise):
-        return Decision.ACCEPTED, f"{gain:.3f}× the target, at least {low:.3f}×, and every guardrail holds"
+        return Decision.ACCEPTED, f"gain of the target {gain:.3f}×, at least {low:.3f}×, and every guardrail holds"
     if faster:
         return (
             Decision.MIXED,
@@ -254,7 +254,8 @@ def learnings(variant: Variant, settled: Settled, found: Measurements, gain: flo
     lines = []
     for function, chosen in settled.branches.items():
         for branch in chosen:
-            lines.append(f"`{function}` answers {branch.values} where {describe(branch)}: {branch.note}")
+            values = ", ".join(f"{name}={value}" for name, value in branch.values.items())
+            lines.append(f"`{function}` answers {values} where {describe(branch)}: {branch.note}")
     failures = [trial for trial in settled.trials if trial.failure]
     if failures:
         lines.append(f"{len(failures)} of {len(settled.trials)} trials could not run, the first: {failures[0].failure}")
@@ -270,5 +271,8 @@ def describe(branch: Branch) -> str:
     """The branch's condition in words."""
     parts = [f"dtype of {branch.itemsize} bytes"]
     for name, (low, high) in branch.shape.items():
-        parts.append(f"{name} from {0 if low is None else low + 1} to {'any' if high is None else high}")
+        first = 0 if low is None else low + 1
+        parts.append(
+            f"{name} {first}" if first == high else f"{name} from {first} to {'any' if high is None else high}"
+        )
     return ", ".join(parts)

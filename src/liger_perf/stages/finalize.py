@@ -22,7 +22,7 @@ from liger_perf.stages.style import StyleOutcome, check_style
 from liger_perf.stages.testing import TestOutcome, run_tests
 
 replace = msgspec.structs.replace
-SPEEDUP = Plot(path="plots/speedup.png", title="original over optimized, judged on the whole grid")
+SPEEDUP = "plots/speedup.png"
 
 
 Assemble = Callable[[StageContext, str], FinalReport]
@@ -48,7 +48,7 @@ def run_finalize(assemble: Assemble, variant: str, context: StageContext) -> Sta
     diff = make_patch(context.paths.ops, context.original, judged.source)
     if not diff:
         raise StageError(f"{variant} does not differ from the original", where=context.paths.ops)
-    context.progress.note("plots")
+    context.progress.note("drawing the plots")
     plots = _plots(context, report, result)
     patch = names.patch(context.paths.kernel)
     context.workspace.write(patch, diff)
@@ -72,11 +72,11 @@ class _Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _judge(context: StageContext, result: VariantResult, source: str) -> _Judged:
-    context.progress.note("full tests")
+    context.progress.note("running the full tests")
     tests = _full_tests(context, source)
     if not tests.ok:
         return _Judged(gates=(_smoke_gate(result), _test_gate(tests)), tests=tests, source=source)
-    context.progress.note(f"{tests.counts}; style")
+    context.progress.note(f"tests: {tests.counts}; checking the style")
     style = _style(context, source)
     if style.source != source:
         # What is handed over must be what was tested.
@@ -139,15 +139,18 @@ def _plots(context: StageContext, report: FinalReport, result: VariantResult) ->
         context.trees.remove(tree)
     if not report.final:
         return plots
-    context.workspace.write(SPEEDUP.path, speedup_plot(report.final, context.device))
-    return Plots(pictures=(*plots.pictures, SPEEDUP), missing=plots.missing)
+    context.workspace.write(SPEEDUP, speedup_plot(report.final, context.device))
+    where = "on the whole grid" if report.fresh else "at the script's own points"
+    speedup = Plot(path=SPEEDUP, title=f"original over optimized, judged {where}")
+    return Plots(pictures=(*plots.pictures, speedup), missing=plots.missing)
 
 
 def summary_text(report: FinalReport) -> str:
     """The report in a few lines, for the last checkpoint."""
     lines = [f"{report.outcome}: {report.reason}"]
     if report.winner:
-        lines.append(f"gain of the target {report.gain:.3f}×, lower bound {report.gain_low:.3f}×")
+        untried = "" if report.fresh else "; not tried on the whole grid"
+        lines.append(f"gain of the target {report.gain:.3f}×, lower bound {report.gain_low:.3f}×{untried}")
     states = {True: "passed", False: "FAILED", None: "not run"}
     lines += [f"{gate.name}: {states[gate.passed]}, {gate.detail}" for gate in report.gates]
     return "\n".join(lines)

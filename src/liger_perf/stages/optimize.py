@@ -275,10 +275,7 @@ def bench_on(context: StageContext, tree: Path, profiled: Profiled) -> Bench:
 
 def summary(stored: Optimized, results: list[VariantResult]) -> str:
     """The checkpoint's question in a few lines."""
-    lines = [
-        f"{result.name} {result.decision}: {result.title}, {result.target_gain:.3f}× ({result.reason})"
-        for result in results
-    ]
+    lines = [f"{result.name} {result.decision}: {result.title}; {result.reason}" for result in results]
     lines.append(f"recommended: {stored.winner or 'none'}: {stored.why}")
     lines.append(f"stopped: {stored.stop.value}")
     return "\n".join(lines)

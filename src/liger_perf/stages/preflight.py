@@ -6,6 +6,7 @@ import ast
 import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -51,6 +52,15 @@ def check_request(request: Request) -> None:
         parse_target(request.target)
 
 
+def refuse_layout() -> NoReturn:
+    """Say that a repository has no kernel that could be optimised."""
+    raise PreflightError(
+        "this is no repository in Liger-Kernel's layout: no kernel with its benchmark and test was found",
+        where="src/liger_kernel/ops/, benchmark/scripts/, test/transformers/",
+        todo="name the repository's root with --repo",
+    )
+
+
 def check_files(files: Collection[str], kernel: str, exists: Callable[[str], bool]) -> KernelPaths:
     """Check that the repository (its listed `files`) holds kernel, benchmark and test.
 
@@ -64,11 +74,7 @@ def check_files(files: Collection[str], kernel: str, exists: Callable[[str], boo
     paths = kernel_paths(kernel)
     listed = set(files)
     if not known and paths.ops not in listed:
-        raise PreflightError(
-            "this is no repository in Liger-Kernel's layout: no kernel with its benchmark and test was found",
-            where="src/liger_kernel/ops/, benchmark/scripts/, test/transformers/",
-            todo="name the repository's root with --repo",
-        )
+        refuse_layout()
     for what, path in (("kernel file", paths.ops), ("benchmark script", paths.benchmark), ("test file", paths.test)):
         if path in listed and exists(path):
             continue
@@ -112,15 +118,15 @@ def check_world(lab: Lab, trees: Trees, paths: KernelPaths, progress: Progress) 
         progress.note(device.model_error)
     tree = trees.export("preflight")
     try:
-        progress.note(f"{device.name}; importing the repository")
+        progress.note("importing the repository")
         _check_import(lab, tree, paths)
-        progress.note("the benchmark script and what it launches")
+        progress.note("running the benchmark script, to see what it launches")
         points = _check_launches(lab, tree, paths)
-        progress.note(f"{points} points; the original's own tests")
+        progress.note(f"it launches the kernel at {points} points; running the original's own tests")
         tests = _check_tests(lab, tree, paths)
     finally:
         trees.remove(tree)
-    progress.note(tests.counts)
+    progress.note(f"tests: {tests.counts}")
     return PreflightOk(device=device, points=points, tests=tests)
 
 

@@ -26,6 +26,7 @@ from liger_perf.model.profile import (
     StrategyStep,
 )
 from liger_perf.report.profile_page import profile_markdown
+from liger_perf.report.rows import point_label
 from liger_perf.stages import strategy, workspace
 from liger_perf.stages.context import StageContext, StageOutcome
 from liger_perf.stages.stored import Profiled, encode
@@ -225,7 +226,7 @@ def memory_patterns(file: KernelFile) -> list[str]:
 
 def compute_patterns(file: KernelFile) -> list[str]:
     return [
-        f"`{kernel.name}`: {kernel.reductions} reductions, {kernel.dots} matrix products, {len(kernel.loops)} loops"
+        f"`{kernel.name}`: reductions {kernel.reductions}, matrix products {kernel.dots}, loops {len(kernel.loops)}"
         + (f", precision-sensitive: {', '.join(kernel.precision_ops)}" if kernel.precision_ops else "")
         for kernel in file.kernels
     ]
@@ -240,7 +241,8 @@ def summary(result: ProfileResult) -> str:
     lines = [f"{'SIMULATED: ' if result.device.simulated else ''}{result.paths.kernel} on {result.device.name}"]
     for found in result.diagnoses:
         share = "" if found.share is None else f", {found.share:.0%} of copy bandwidth"
-        lines.append(f"{found.mode}: {found.bottleneck}, {found.device_us:.1f} µs device time{share} ({found.point})")
+        place = point_label(found.point)
+        lines.append(f"{found.mode} at {place}: {found.bottleneck}, {found.device_us:.1f} µs device time{share}")
     order = ", ".join(step.technique for step in result.opportunities) or "nothing applies"
     lines.append(f"to be tried, in this order: {order}")
     return "\n".join(lines)

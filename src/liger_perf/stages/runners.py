@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 
 from liger_perf.model.final import FinalReport, Outcome
+from liger_perf.model.options import KernelPaths, Request
 from liger_perf.stages import workspace
 from liger_perf.stages.context import StageContext
 from liger_perf.stages.finalize import run_finalize
@@ -38,21 +40,25 @@ def assemble(context: StageContext, variant: str) -> FinalReport:
         stop=optimized.stop,
         winner=variant,
         winner_reason=optimized.why if recommended else "chosen at the checkpoint",
+        fresh=recommended or not variant,
         final=optimized.final if recommended else (chosen.comparisons if chosen else ()),
         gain=optimized.gain if recommended else (chosen.target_gain if chosen else 1.0),
         gain_low=optimized.gain_low if recommended else (chosen.target_gain_low if chosen else 0.0),
         architectures=optimized.architectures if recommended else (),
         recommendations=advice,
-        reproduction=reproduction(context),
+        reproduction=reproduction(context.request, context.paths, variant if variant and not recommended else ""),
     )
 
 
-def reproduction(context: StageContext) -> tuple[str, ...]:
-    """Commands that measure the same again."""
-    request = context.request
-    options = f"--goal {request.goal} --variants {request.max_variants} --device {request.device}"
+def reproduction(request: Request, paths: KernelPaths, chosen: str) -> tuple[str, ...]:
+    """Commands that measure the same again; `chosen` is the variant that a person preferred to the recommended one."""
+    options = f"--goal {request.goal} --scope {shlex.quote(request.scope)} --gpu {request.gpu}"
+    options += f" --variants {request.max_variants} --device {request.device}"
+    if request.target:
+        options += f" --target {shlex.quote(request.target)}"
+    options += f"  # and answer {chosen} at the second checkpoint" if chosen else " --autonomous"
     return (
-        f"liger-perf run {request.kernel} --repo . {options} --autonomous",
-        f"python {context.paths.benchmark} --overwrite",
-        f"python -m pytest {context.paths.test} -xvs",
+        f"liger-perf run {request.kernel} --repo . {options}",
+        f"python {paths.benchmark} --overwrite",
+        f"python -m pytest {paths.test} -xvs",
     )

@@ -14,7 +14,7 @@ import pytest
 
 from liger_perf.model.final import Outcome
 from liger_perf.model.options import DeviceKind
-from liger_perf.model.variants import StopReason
+from liger_perf.model.variants import Change, StopReason
 from liger_perf.report import comparison, final, notes, profile_page
 from report import builders
 
@@ -110,6 +110,27 @@ def test_the_json_holds_the_derived_figures_and_all_else() -> None:
     assert nothing["simulated"] is True
     assert nothing["winner"] is None
     assert nothing["gain"] is None
+
+
+def test_a_change_that_did_not_reach_the_file_is_not_shown() -> None:
+    report = builders.final()
+    changes = tuple(
+        Change(what=f"{kernel}: num_warps come from {kernel}_settings", why="width") for kernel in ("_kept", "_dropped")
+    )
+    hypothesis = msgspec.structs.replace(builders.VARIANT.hypothesis, changes=changes)
+    variant = msgspec.structs.replace(builders.VARIANT, hypothesis=hypothesis, source="def _kept_settings(): ...\n")
+    text = final.final_markdown(msgspec.structs.replace(report, variants=(variant,)))
+    assert "_kept_settings" in text
+    assert "_dropped_settings" not in text
+
+
+def test_a_variant_that_was_not_recommended_claims_no_fresh_runs() -> None:
+    report = msgspec.structs.replace(builders.final(), fresh=False, architectures=())
+    text = final.final_markdown(report)
+    assert "after the selection" not in text
+    assert "fresh runs" not in text
+    assert "it was not tried again, nor on the whole grid" in text
+    assert "None was tried: only the recommended variant is compiled for others." in text
 
 
 def test_the_winner_shows_the_changes_of_the_variants_that_it_builds_on() -> None:

@@ -126,3 +126,17 @@ def test_points_are_ordered_by_configuration_then_size() -> None:
 def test_columns_of_numbers_stand_to_the_right(cells: list[str], rule: str) -> None:
     found = tables.table(DEVICE, "caption", ("a",), [(cell,) for cell in cells])
     assert found.split("\n")[3] == f"|{rule}|"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("largest gain", "Largest gain."),
+        ("v2 passed all", "v2 passed all."),
+        ("`f` is gone.", "`f` is gone."),
+        ("no\nline break", "No line break."),
+        ("", ""),
+    ],
+)
+def test_sentence(text: str, expected: str) -> None:
+    assert tables.sentence(text) == expected
