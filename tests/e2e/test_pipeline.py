@@ -22,8 +22,8 @@ from support.command import liger_perf_command
 from support.example import RMS_NORM, processes_below
 from support.pipeline import WARNING, Ended, git, run
 
-# One worker runs them all, so that the pipeline is run once.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pipeline")]
+# The pipeline is run once, since `make test` gives a file whole to one worker (--dist loadfile).
+pytestmark = pytest.mark.slow
 
 BANNER = "> `SIMULATED` Every figure on this page comes from a model of a GPU, not from one."
 PLOTS = ("memory_full", "speed_backward", "speed_forward", "speed_full")
