@@ -30,7 +30,7 @@ $(STAMP): pyproject.toml examples/mini_liger/pyproject.toml
 	@touch $@
 
 test: $(STAMP) ## run all tests that need no GPU, whole pipelines on the simulated device included
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'not gpu' --junitxml=build/junit.xml
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m 'not gpu' --junitxml=build/junit.xml
 
 test-fast: $(STAMP) ## run the tests without the whole pipelines
 	$(BIN)/python -m pytest -n $(JOBS) -m 'not gpu and not slow'

@@ -110,19 +110,16 @@ class Soak:
         self._check_checkout()
 
     def _check_after_kill(self, session: str, known: dict[str, str]) -> None:
+        left, gone_s = survivors(self._state)  # first, so that the time is that from the kill
+        self.counts.gone_s = max(self.counts.gone_s, gone_s)
         found = self._standings()
         standing = found.get(session) or next((text for name, text in found.items() if name not in known), "")
         stage = next((stage for text, stage in STAGES.items() if text in standing), "preflight")
         self.counts.finished += stage == "end"
         self.counts.kills[stage] += 1
         self._check_checkout()
-        started = time.monotonic()
-        while left := workers(self._state):
-            if time.monotonic() - started > SURVIVE_S:
-                self._fail(f"{len(left)} processes live on {SURVIVE_S:g} s after a kill in {stage}: {left[0]}")
-                break
-            time.sleep(0.05)
-        self.counts.gone_s = max(self.counts.gone_s, time.monotonic() - started)
+        if left:
+            self._fail(f"{len(left)} processes live on {SURVIVE_S:g} s after a kill in {stage}: {left[0]}")
 
     def _check_checkout(self) -> None:
         if digest(self._checkout) != self._before:
@@ -154,6 +151,14 @@ def open_session(standings: dict[str, str]) -> str:
 
 def argv(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "liger_perf", *arguments]
+
+
+def survivors(state: Path) -> tuple[list[str], float]:
+    """The workers that are still there after `SURVIVE_S`, and the seconds that it took for all to be gone."""
+    started = time.monotonic()
+    while (left := workers(state)) and time.monotonic() - started < SURVIVE_S:
+        time.sleep(0.01)
+    return left, time.monotonic() - started
 
 
 def workers(state: Path) -> list[str]:

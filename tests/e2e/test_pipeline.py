@@ -10,78 +10,23 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from liger_perf.adapters.sessions import Sessions
 from liger_perf.adapters.store import read_journal
 from liger_perf.adapters.tree import digest
 from liger_perf.session.entries import HypothesisFixed, VariantDone
 from liger_perf.session.journal import decode
-from liger_perf.session.model import Session
 from support.command import liger_perf_command
-from support.example import RMS_NORM, copy_example, processes_below
+from support.example import RMS_NORM, processes_below
+from support.pipeline import WARNING, Ended, git, run
 
-# One worker runs them all, so that the pipeline is run once.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pipeline")]
+# The pipeline is run once, since `make test` gives a file whole to one worker (--dist loadfile).
+pytestmark = pytest.mark.slow
 
-WARNING = "SIMULATED device: times are predictions of a model, no evidence about a real GPU\n"
 BANNER = "> `SIMULATED` Every figure on this page comes from a model of a GPU, not from one."
 PLOTS = ("memory_full", "speed_backward", "speed_forward", "speed_full")
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A run that has ended."""
-
-    kernel: str
-    repository: Path
-    state: Path
-    before: str
-    result: subprocess.CompletedProcess[str]
-
-    @property
-    def name(self) -> str:
-        (name,) = Sessions(self.state).names()
-        return name
-
-    @property
-    def session(self) -> Session:
-        return Sessions(self.state).read(self.name)
-
-    @property
-    def workspace(self) -> Path:
-        return Sessions(self.state).workspace(self.name)
-
-    @property
-    def variants(self) -> list[str]:
-        return [entry.variant for entry in self.session.variants]
-
-    @property
-    def files(self) -> set[str]:
-        return {path.relative_to(self.workspace).as_posix() for path in self.workspace.rglob("*") if path.is_file()}
-
-    def text(self, path: str) -> str:
-        return (self.workspace / path).read_text()
-
-
-def git(repository: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-    command = ["git", "-C", str(repository), *identity, *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def run(folder: Path, kernel: str) -> Ended:
-    repository, state = copy_example(folder / "checkout"), folder / "state"
-    git(repository, "init", "-q")
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "as shipped")
-    before = digest(repository)
-    options = ("--repo", repository, "--device", "simulated", "--autonomous", "--state", state)
-    result = liger_perf_command("run", kernel, *options, home=folder)
-    return Ended(kernel, repository, state, before, result)
 
 
 @pytest.fixture(scope="session")
@@ -195,14 +140,3 @@ def test_nothing_is_left_behind(ended: Ended, tmp_path: Path) -> None:
     again = liger_perf_command("resume", ended.name, "--state", ended.state, home=tmp_path)
     assert (again.returncode, again.stdout) == (2, "")
     assert again.stderr == (f"error: session {ended.name} is finished — its report: {ended.workspace / 'report.md'}\n")
-
-
-def test_a_kernel_at_the_roof_ends_well(tmp_path: Path) -> None:
-    ended = run(tmp_path, "swiglu")
-    assert ended.result.returncode == 0, ended.result.stderr
-    assert ended.result.stderr == WARNING
-    assert "NO WINNER" in ended.result.stdout
-    assert "swiglu.patch" not in ended.files
-    assert "**NO WINNER" in ended.text("report.md")
-    assert digest(ended.repository) == ended.before
-    assert processes_below(ended.state) == []
