@@ -147,10 +147,10 @@ def test_recorded_functions_are_replayed_on_fresh_inputs() -> None:
     whole = replay(calls, dtype="float32", rows=0, seed=1, device="cpu")
     again = replay(calls, dtype="float32", rows=0, seed=1, device="cpu")
     short = replay(calls, dtype="bfloat16", rows=2, seed=2, device="cpu")
-    assert set(whole) == {"0.Own.output0", "0.Own.grad0", "0.Own.input0", "0.Own.input1"}
-    assert (whole["0.Own.input1"] == [1, 0] * 3).all()  # integers and truth values are those that were seen
+    assert set(whole) == {"0.Own.output0:float32", "0.Own.grad0:float32", "0.Own.input0:float32", "0.Own.input1:bool"}
+    assert (whole["0.Own.input1:bool"] == [1, 0] * 3).all()  # integers and truth values are those that were seen
     assert all((whole[name] == again[name]).all() for name in whole)
-    assert whole["0.Own.output0"].shape == (6, 3)
-    assert short["0.Own.output0"].shape == (2, 3)
-    assert short["0.Own.output0"].dtype == "float64"
-    assert (whole["0.Own.output0"] != 0).all()  # the values seen were zeros
+    assert whole["0.Own.output0:float32"].shape == (6, 3)
+    assert short["0.Own.output0:bfloat16"].shape == (2, 3)
+    assert short["0.Own.output0:bfloat16"].dtype == "float64"
+    assert (whole["0.Own.output0:float32"] != 0).all()  # the values seen were zeros
