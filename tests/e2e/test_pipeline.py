@@ -20,10 +20,10 @@ from liger_perf.session.entries import HypothesisFixed, VariantDone
 from liger_perf.session.journal import decode
 from support.command import liger_perf_command
 from support.example import RMS_NORM, processes_below
-from support.pipeline import WARNING, Ended, git, run
+from support.pipeline import TIMEOUT_S, WARNING, Ended, git, run
 
 # The pipeline is run once, since `make test` gives a file whole to one worker (--dist loadfile).
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT_S)]
 
 BANNER = "> `SIMULATED` Every figure on this page comes from a model of a GPU, not from one."
 PLOTS = ("memory_full", "speed_backward", "speed_forward", "speed_full")

@@ -9,10 +9,11 @@ import pytest
 
 from liger_perf.adapters.tree import digest
 from support.example import processes_below
-from support.pipeline import WARNING, run
+from support.pipeline import TIMEOUT_S, WARNING, run
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(TIMEOUT_S)
 def test_it_ends_well_whether_something_is_gained_or_not(tmp_path: Path) -> None:
     ended = run(tmp_path, "swiglu")
     assert ended.result.returncode == 0, ended.result.stderr

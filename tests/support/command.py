@@ -13,7 +13,7 @@ OURS = Path(str(liger_perf.__file__)).parents[1]
 
 
 def liger_perf_command(
-    *arguments: str | Path, home: Path, timeout_s: float = 580.0
+    *arguments: str | Path, home: Path, timeout_s: float = 300.0
 ) -> subprocess.CompletedProcess[str]:
     """Run `liger-perf`, without a terminal, in `home`, which also holds the sessions where none is named."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("LIGER_PERF", "XDG"))}

@@ -13,6 +13,7 @@ from support.command import liger_perf_command
 from support.example import copy_example
 
 WARNING = "SIMULATED device: times are predictions of a model, no evidence about a real GPU\n"
+TIMEOUT_S = 1800.0  # two minutes on two free cores, but a busy machine is no failure
 
 
 @dataclass(frozen=True)
@@ -63,5 +64,5 @@ def run(folder: Path, kernel: str) -> Ended:
     git(repository, "commit", "-qm", "as shipped")
     before = digest(repository)
     options = ("--repo", repository, "--device", "simulated", "--autonomous", "--state", state)
-    result = liger_perf_command("run", kernel, *options, home=folder)
+    result = liger_perf_command("run", kernel, *options, home=folder, timeout_s=TIMEOUT_S - 60)
     return Ended(kernel, repository, state, before, result)
