@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from liger_perf.measure import guardrails
+from liger_perf.measure.judge import SMALLEST_EFFECT
 from liger_perf.model.errors import WorkerError
 from liger_perf.model.launches import SettingsCall
 from liger_perf.model.measurements import Clock, Comparison, Verdict
@@ -124,7 +125,7 @@ def conclude(optimizer: Optimizer, best: Best, judged: Judged) -> Final:
     if failed:
         why = "; ".join(f"«{check.name}» at {check.worst_point}: {check.explanation}" for check in failed)
         return Final(name="", why=f"{best.name} fails on the whole grid: {why}")
-    if low <= 1.0:
+    if low <= 1 + SMALLEST_EFFECT:
         return Final(name="", why=f"{best.name} gains {gain:.3f}× on the whole grid, at least {low:.3f}×: nothing sure")
     device = [item for item in comparisons if item.clock is Clock.DEVICE]
     faster = sum(item.verdict is Verdict.FASTER for item in device)

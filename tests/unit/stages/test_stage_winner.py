@@ -74,3 +74,15 @@ def test_a_variant_that_is_wrong_somewhere_on_the_grid_is_not_timed(monkeypatch:
     final = trial.settle()
     assert (final.name, trial.written) == ("", [])
     assert "dW differs" in final.why
+
+
+@pytest.mark.parametrize(("low", "name"), [(1.009, ""), (1.011, "v2")])
+def test_less_than_one_percent_on_the_whole_grid_is_no_gain(
+    monkeypatch: pytest.MonkeyPatch, low: float, name: str
+) -> None:
+    monkeypatch.setattr(winner.guardrails, "target_gain", lambda *_: (1.02, low))
+    monkeypatch.setattr(winner.guardrails, "check", lambda *_: ())
+    judged = SimpleNamespace(comparisons=lambda: (), memory_ratios={})
+    optimizer = SimpleNamespace(context=SimpleNamespace(request=None))
+    best = Best(name="v2", source="")
+    assert winner.conclude(optimizer, best, judged).name == name  # type: ignore[arg-type]
