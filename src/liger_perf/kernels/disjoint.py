@@ -81,6 +81,8 @@ def _control_reason(source: Source, loop: cst.For) -> str:
 
 
 def _from_triton(source: Source, name: str) -> bool:
+    if name in ("load", "store") or name.startswith("atomic_"):
+        return False  # under a bare name accesses are not seen
     for node in walk(source.module):
         if isinstance(node, cst.ImportFrom) and node.module is not None and not isinstance(node.names, cst.ImportStar):
             imported = [dotted(alias.asname.name) if alias.asname else dotted(alias.name) for alias in node.names]

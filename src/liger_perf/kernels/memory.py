@@ -46,7 +46,7 @@ def accesses(source: Source, flow: Dataflow, inside: cst.CSTNode) -> list[Access
 def _kind(name: str) -> str:
     if name in ("tl.load", "tl.store"):
         return name.removeprefix("tl.")
-    if name.startswith("tl.atomic_"):
+    if ".atomic_" in name:
         return "atomic"
     # Block pointers and descriptors carry their address out of sight.
     return "load" if name.endswith(".load") else "store" if name.endswith(".store") else ""
@@ -70,5 +70,6 @@ def _pointer(flow: Dataflow, form: Form) -> str:
     alone: list[Monomial] = [m for m, factor in form.items() if len(m) == 1 and m[0] in flow.params and factor == 1]
     candidates = [name for name in flow.params if (name,) in alone]
     if len(candidates) > 1:
-        candidates = [name for name in candidates if "ptr" in name.lower()] or candidates[:1]
+        # One is an offset. Taking it for the pointer would hide that two accesses share memory.
+        candidates = [name for name in candidates if "ptr" in name.lower()]
     return candidates[0] if len(candidates) == 1 else ""

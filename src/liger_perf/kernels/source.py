@@ -15,6 +15,8 @@ from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
 from liger_perf.model.errors import PreflightError
 
+BYTE_ORDER_MARK = "\ufeff"
+
 
 class Edit(msgspec.Struct, frozen=True):
     """Replace the bytes from `start` up to `end` with `text`. Equal ends insert."""
@@ -29,9 +31,12 @@ class Source:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.bytes = text.encode()
+        # libcst counts from behind the byte order mark.
+        self._mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+        body = text.removeprefix(self._mark)
+        self.bytes = body.encode()
         try:
-            wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+            wrapper = MetadataWrapper(cst.parse_module(body), unsafe_skip_copy=True)
         except cst.ParserSyntaxError as error:
             raise PreflightError(
                 "the kernel file is not valid Python",
@@ -40,6 +45,7 @@ class Source:
                 details=str(error.message),
             ) from error
         self.module = wrapper.module
+        self._newline = wrapper.module.default_newline
         self._spans = wrapper.resolve(ByteSpanPositionProvider)
         self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
         for node in walk(self.module):
@@ -75,6 +81,17 @@ class Source:
         """The position of the first byte of the line that holds `position`."""
         return self.bytes.rfind(b"\n", 0, position) + 1
 
+    def line_end(self, position: int) -> int:
+        """The position behind the last byte of that line, before its line end."""
+        end = self.bytes.find(b"\n", position)
+        end = len(self.bytes) if end < 0 else end
+        return end - 1 if end > position and self.bytes[end - 1 : end] == b"\r" else end
+
+    def next_line(self, position: int) -> int:
+        """The position of the first byte of the line below."""
+        end = self.bytes.find(b"\n", position)
+        return len(self.bytes) if end < 0 else end + 1
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         return self._parents.get(node)
 
@@ -94,17 +111,23 @@ class Source:
         return next((node for node in self.functions() if node.name.value == name), None)
 
     def edited(self, edits: Iterable[Edit]) -> str:
-        """The text after `edits`, which must not overlap; insertions at one place keep their order."""
+        """The text after `edits`, which must not overlap; insertions at one place keep their order.
+
+        What they insert gets the file's own line ends.
+        """
         ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
         pieces: list[bytes] = []
         position = 0
         for edit in ordered:
             if edit.start < position:
                 raise ValueError(f"edits overlap at byte {edit.start}: {edit.text!r}")
-            pieces += [self.bytes[position : edit.start], edit.text.encode()]
+            pieces += [self.bytes[position : edit.start], self._own_lines(edit.text).encode()]
             position = edit.end
         pieces.append(self.bytes[position:])
-        return b"".join(pieces).decode()
+        return self._mark + b"".join(pieces).decode()
+
+    def _own_lines(self, text: str) -> str:
+        return text if self._newline == "\n" else text.replace("\r\n", "\n").replace("\n", self._newline)
 
 
 @lru_cache(maxsize=8)

@@ -83,12 +83,18 @@ class Optimizer:
     def attempt(self, bench: Bench, technique: Technique) -> None:
         """Rewrite, fix the hypothesis, search, measure, record. A technique that refuses now is passed over."""
         evidence = self._evidence()
-        opportunity = technique.consider(evidence)
+        parent = self.best
+        try:
+            opportunity = technique.consider(evidence)
+            draft = drafting.draft(parent.source, technique, parent.techniques, evidence)
+            if isinstance(draft, Draft):
+                compile(draft.source.encode(), self.context.paths.ops, "exec")
+        except Exception as error:  # code that a technique did not foresee must cost that technique only
+            self.context.progress.note(f"{technique.key} could not rewrite this file: {type(error).__name__}: {error}")
+            return
         if isinstance(opportunity, Refusal):
             self.context.progress.note(f"{technique.key} does not apply: {opportunity.reason}")
             return
-        parent = self.best
-        draft = drafting.draft(parent.source, technique, parent.techniques, evidence)
         if isinstance(draft, Refusal):
             self.context.progress.note(f"{technique.key} refused to rewrite: {draft.reason}")
             return

@@ -20,7 +20,10 @@ from liger_perf.model.variants import SmokeResult
 from liger_perf.ports import Bench, Lab
 from liger_perf.stages.judging import lockstep
 
-ROWS_PER_SM = 4  # so that a program of a persistent grid has several rows, and the last one fewer
+# Less one row: every program of a persistent grid has rows, and the last one fewer. One row more would leave the last
+# programs without any, and what they contribute would not be looked at.
+ROWS_PER_SM = 4
+GRID_ROWS_PER_SM = 8  # on the grid, so that not all that is compared has one number of rows
 DTYPES = ("float32", "bfloat16")
 LARGEST = 2**30  # bytes of a tensor beyond which a point's values are not brought to the host: minutes, and a full disk
 Arrays = dict[str, npt.NDArray[np.float64]]
@@ -30,7 +33,7 @@ class SmokeTest:
     """Holds what the original produced, so that it is run once for all variants."""
 
     def __init__(self, lab: Lab, paths: KernelPaths, original_tree: Path) -> None:
-        self._rows = ROWS_PER_SM * lab.describe().sm_count + 1
+        self._rows, self._grid_rows = (rows * lab.describe().sm_count - 1 for rows in (ROWS_PER_SM, GRID_ROWS_PER_SM))
         self._lab = lab
         self._paths = paths
         self._original = original_tree
@@ -73,36 +76,39 @@ class SmokeTest:
         own = [point.point.config[key].removeprefix("torch.") for key in dtype_keys(point)]
         results = []
         for dtype in own[:1] or DTYPES:
-            expected, _ = self._record(original, dtype, {})
+            expected, _ = self._record(original, dtype, {}, self._grid_rows)
             label = f"{point.point.key}, {dtype}, {describe(forced)}"
-            results.append(self._replayed(candidate, expected, dtype, forced, label))
+            results.append(self._replayed(candidate, expected, dtype, forced, label, self._grid_rows))
         return results
 
     def _record_original(self) -> dict[str, Arrays]:
         with self._lab.open(self._original, self._paths, values=True) as bench:
             at_smallest_backward(bench)
-            return {dtype: self._record(bench, dtype, {})[0] for dtype in DTYPES}
+            return {dtype: self._record(bench, dtype, {}, self._rows)[0] for dtype in DTYPES}
 
     def _compare(self, bench: Bench, dtype: str, settings: Sequence[Settings]) -> list[SmokeResult]:
         expected = self._expected[dtype]
         return [
-            self._replayed(bench, expected, dtype, forced, f"{dtype}, {describe(forced)}") for forced in ({}, *settings)
+            self._replayed(bench, expected, dtype, forced, f"{dtype}, {describe(forced)}", self._rows)
+            for forced in ({}, *settings)
         ]
 
-    def _replayed(self, bench: Bench, expected: Arrays, dtype: str, forced: Settings, label: str) -> SmokeResult:
+    def _replayed(
+        self, bench: Bench, expected: Arrays, dtype: str, forced: Settings, label: str, rows: int
+    ) -> SmokeResult:
         """The candidate with settings forced, against what the original produced."""
-        found, asked = self._record(bench, dtype, forced)
+        found, asked = self._record(bench, dtype, forced, rows)
         if unasked := [function for function in forced if function not in asked]:
             # Else the shipped configuration would be compared, and pass, under the name of the forced one.
             return smoke.unexercised(label, unasked[0])
         return smoke.compare(expected, found, dtype=dtype, label=label)
 
-    def _record(self, bench: Bench, dtype: str, settings: Settings) -> tuple[Arrays, tuple[str, ...]]:
+    def _record(self, bench: Bench, dtype: str, settings: Settings, rows: int) -> tuple[Arrays, tuple[str, ...]]:
         """What the functions produce at the point where the bench stands, and which settings functions were asked."""
         # Beside the trees, which a resumed session clears: a killed process would leave it in the system's folder.
         with tempfile.TemporaryDirectory(dir=self._original.parent) as folder:
             path = Path(folder) / "arrays.npz"
-            recorded = bench.record(path, dtype=dtype, rows=self._rows, settings=settings)
+            recorded = bench.record(path, dtype=dtype, rows=rows, settings=settings)
             with np.load(path) as arrays:
                 return {name: arrays[name] for name in arrays.files}, recorded.asked
 

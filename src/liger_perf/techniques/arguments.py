@@ -38,8 +38,8 @@ def append_parameter(source: Source, function: cst.FunctionDef, text: str) -> li
 
 def _append(source: Source, items: Sequence[cst.CSTNode], text: str) -> list[Edit]:
     start, end = source.span(items[-1])
-    line_end = source.bytes.find(b"\n", end)
-    rest = source.bytes[end : line_end if line_end >= 0 else len(source.bytes)].decode()
+    line_end = source.line_end(end)
+    rest = source.bytes[end:line_end].decode()
     indent = source.indent(items[-1])
     alone = not source.bytes[source.line_start(start) : start].strip()
     if alone and _COMMA.match(rest):
@@ -69,8 +69,7 @@ def break_long_lists(text: str, kernel: str) -> str:
 
 def _is_too_long(source: Source, items: Sequence[cst.CSTNode]) -> bool:
     start, end = source.line_start(source.span(items[0])[0]), source.span(items[-1])[1]
-    line_end = source.bytes.find(b"\n", end)
-    lines = source.bytes[start : line_end if line_end >= 0 else len(source.bytes)].decode().split("\n")
+    lines = source.bytes[start : source.line_end(end)].decode().splitlines()
     return any(len(line) > LINE_LENGTH for line in lines) and not any("#" in line for line in lines)
 
 

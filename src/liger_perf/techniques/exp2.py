@@ -23,6 +23,7 @@ from liger_perf.techniques.statements import line_before
 
 CONSTANT = "_LOG2E"
 COMMENT = "# log2(e): e^x = 2^(x * log2(e)), and the hardware computes powers of two only."
+_DEFINITION = f"{CONSTANT}: tl.constexpr = tl.constexpr(1.4426950408889634)"
 _PROMOTING = ("tl.max", "tl.sum", "tl.float32", "float")
 
 
@@ -47,6 +48,8 @@ class Exp2:
     def rewrite(self, source: str, evidence: Evidence) -> Rewrite | Refusal:
         """Rewrite every launched kernel of which all exponentials are provably float32."""
         tree = parsed(source)
+        if not _has_constant(tree) and any(isinstance(n, cst.Name) and n.value == CONSTANT for n in walk(tree.module)):
+            return Refusal(f"the file uses the name {CONSTANT} for something else")
         edits: list[Edit] = []
         changes: list[Change] = []
         refusals: list[str] = []
@@ -63,7 +66,7 @@ class Exp2:
             why = "the multiplication is explicit and the compiler may share it; the hardware computes only 2^x"
             changes.append(Change(what=f"{kernel.name}: {len(calls)} tl.exp become tl.exp2", why=why))
         if not edits:
-            unchanged = CONSTANT in bound(tree.module)
+            unchanged = _has_constant(tree)
             return _nothing(source, refusals) if not unchanged else Rewrite(source=source, knobs=(), changes=())
         return Rewrite(source=tree.edited(edits + _constant(tree)), knobs=(), changes=tuple(changes))
 
@@ -94,12 +97,18 @@ def _edits(source: Source, call: cst.Call) -> list[Edit]:
 
 def _constant(source: Source) -> list[Edit]:
     """The definition, before the first jitted function; nothing where the file has it."""
-    if CONSTANT in bound(source.module):
+    if _has_constant(source):
         return []
     first = next(node for node in source.functions() if is_jitted(node))
     position = line_before(source, first)
-    text = f"{COMMENT}\n{CONSTANT}: tl.constexpr = tl.constexpr(1.4426950408889634)\n\n\n"
+    text = f"{COMMENT}\n{_DEFINITION}\n\n\n"
     return [Edit(position, position, text)]
+
+
+def _has_constant(source: Source) -> bool:
+    """Whether the file defines the constant as this technique does, and nothing else under its name."""
+    found = bound(source.module).get(CONSTANT, [])
+    return len(found) == 1 and source.get(found[0]) == _DEFINITION
 
 
 def _is_float32(source: Source, flow: Dataflow, node: cst.CSTNode, seen: set[str]) -> bool:
@@ -119,6 +128,10 @@ def _is_float32(source: Source, flow: Dataflow, node: cst.CSTNode, seen: set[str
 VALID = (SOFTMAX,)
 INVALID = (
     NORM_BACKWARD,
+    changed(
+        SOFTMAX, "@triton.jit", "_LOG2E = 1.0\n\n\n@triton.jit", name="another constant of that name", why="_LOG2E"
+    ),
+    changed(SOFTMAX, "    n_rows, ", "    _LOG2E = 1.44\n    n_rows, ", name="a local of that name", why="_LOG2E"),
     changed(
         NORM_BACKWARD,
         "dY * tl.sum(X, axis=0)",

@@ -245,5 +245,12 @@ INVALID = (
     changed(
         NORM_BACKWARD, "        dW += dY * X\n", "        if row > 3:\n            break\n", name="break", why="data"
     ),
+    changed(
+        NORM_BACKWARD,
+        "        dW += dY * X\n",
+        "        store(dY_ptr + row, dW)\n        dW += dY * X\n",
+        name="a store under a bare name",
+        why="leave memory alone",
+    ),
     changed(NORM_BACKWARD, "range(start, end)", "range(start, end, -1)", name="backwards", why="overlap"),
 )

@@ -100,7 +100,11 @@ def _rewrite(text: str, partial: PartialSum) -> str | Refusal:
     variable, asking = tuned
     if any(_is_multiplication(source, node, partial.programs, variable) for node in walk(function)):
         return tunable
-    reason = _other_use(source, function, partial) or _other_launch(source, function, partial)
+    reason = (
+        _other_use(source, function, partial)
+        or _other_reader(source, function, partial)
+        or _other_launch(source, function, partial)
+    )
     if reason:
         return Refusal(reason)
     following = _following(source, function, partial.programs)
@@ -129,7 +133,7 @@ def _edits(
     inserted = "".join(f"{indent}{line}\n" for line in lines)
     if old < position:
         return [Edit(position, position, f"{indent}{_COMMENT}\n{indent}{lines[-1]}\n")]
-    return [Edit(position, position, inserted), Edit(old, end + 1, "")]
+    return [Edit(position, position, inserted), Edit(old, source.next_line(end), "")]
 
 
 def _is_multiplication(source: Source, node: cst.CSTNode, programs: str, variable: str) -> bool:
@@ -153,6 +157,55 @@ def _other_use(source: Source, function: cst.FunctionDef, partial: PartialSum) -
             if not any(first <= start and end <= last for first, last in spans):
                 return f"{partial.programs} is used for more than the grid, the buffers and the rows per program"
     return ""
+
+
+def _other_reader(source: Source, function: cst.FunctionDef, partial: PartialSum) -> str:
+    """What else reads what follows from the number of programs: the buffers, the rows, the grid; empty where nothing.
+
+    A buffer may be given to a launch, asked for a stride, compared with None and summed over its programs, no more.
+    """
+    calls = list(launch_calls(source, function))
+    grids = {dotted(node) for call in calls for node in _grid(call)}
+    for node in walk(function.body):
+        if not isinstance(node, cst.Name) or node.value not in {*partial.buffers, partial.rows, *grids}:
+            continue
+        around = [node, *source.ancestors(node)]
+        binds = any(isinstance(above, cst.AssignTarget) for above in around)
+        keyword = isinstance(around[1], cst.Arg) and around[1].keyword is node
+        if binds or keyword or (isinstance(around[1], cst.Attribute) and around[1].attr is node):
+            continue
+        launch = next((above for above in around if any(above is call for call in calls)), None)
+        allowed = launch is not None and (node.value in grids or _is_handed_over(source, node))
+        if not allowed and not (node.value in partial.buffers and _is_plain_sum(source, node)):
+            return f"{node.value} follows from {partial.programs} and is used for more than the launch and its sums"
+    return ""
+
+
+def _grid(call: cst.Call) -> list[cst.BaseExpression]:
+    elements = call.func.slice if isinstance(call.func, cst.Subscript) else ()
+    return [element.slice.value for element in elements if isinstance(element.slice, cst.Index)]
+
+
+def _is_handed_over(source: Source, node: cst.Name) -> bool:
+    """Whether a launch gets the variable itself or its stride, perhaps only under a condition."""
+    above = source.parent(node)
+    if isinstance(above, cst.Attribute):
+        return above.attr.value == "stride"
+    return isinstance(above, cst.Arg | cst.IfExp | cst.ComparisonTarget | cst.Comparison)
+
+
+def _is_plain_sum(source: Source, node: cst.Name) -> bool:
+    """Whether the name stands in `buffer.sum(dim=0)` or `buffer.sum()`, in a comparison with None, or in a `del`."""
+    above = source.parent(node)
+    if isinstance(above, cst.Comparison | cst.Del):
+        return True
+    call = source.parent(above) if isinstance(above, cst.Attribute) and above.attr.value == "sum" else None
+    if not isinstance(call, cst.Call):
+        return False
+    if not call.args:
+        return True
+    first = call.args[0]
+    return source.get(first.value) == "0" and (first.keyword is None or first.keyword.value in ("dim", "axis"))
 
 
 def _other_launch(source: Source, function: cst.FunctionDef, partial: PartialSum) -> str:
@@ -209,6 +262,18 @@ INVALID = (
         "    grid = (sm_count,)\n    X.programs = sm_count\n",
         name="the number of programs is used elsewhere",
         why="used for more",
+    ),
+    changed(
+        NORM_BACKWARD, "dW.sum(dim=0)", "(dW.sum(dim=0) / grid[0])", name="the grid as a scale", why="grid follows"
+    ),
+    changed(NORM_BACKWARD, "dW.sum(dim=0)", "(dW.sum(dim=0) / len(dW))", name="a mean", why="dW follows"),
+    changed(NORM_BACKWARD, "dW.sum(dim=0)", "dW.sum(dim=1)", name="summed over the columns", why="dW follows"),
+    changed(
+        NORM_BACKWARD,
+        "    grid = (sm_count,)\n",
+        "    grid = (sm_count,)\n    X = X * rows_per_program\n",
+        name="the rows per program as a factor",
+        why="rows_per_program follows",
     ),
     changed(
         NORM_BACKWARD,

@@ -9,6 +9,7 @@ it with what was measured.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 import libcst as cst
 import msgspec
@@ -16,12 +17,14 @@ import msgspec
 from liger_perf.kernels.facts import JitKernel
 from liger_perf.kernels.host import grid_elements, host_functions, launch_calls, launched
 from liger_perf.kernels.reader import read_one_kernel
-from liger_perf.kernels.source import Edit, Source, bound, called, dotted, names, parsed, positional, walk
+from liger_perf.kernels.source import Edit, Source, bound, called, dotted, names, parsed, walk
 from liger_perf.techniques.arguments import LINE_LENGTH
 from liger_perf.techniques.base import Refusal
 from liger_perf.techniques.statements import block_statement, line_before, unused_name
 
 COMMENT = "# Launch values measured to be faster for this shape, dtype and GPU; empty keeps the shipped ones."
+
+_SCOPES = (cst.FunctionDef, cst.Lambda, cst.BaseComp)
 
 
 class _Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +51,8 @@ def make_tunable(text: str, kernel: str) -> str | Refusal:
         return Refusal(f"{kernel} is autotuned: its launch values already come from measurements")
     if not _imports_torch(source):
         return Refusal("the file does not import torch, which the settings function needs to ask for the device")
+    if _is_foreign(source, kernel):
+        return Refusal(f"the file uses the name {settings_name(kernel)} for something else")
     sites = list(launches(source, kernel))
     if not sites:
         return Refusal(f"no function of this file launches {kernel}")
@@ -91,7 +96,9 @@ def tuned_variable(source: Source, function: cst.FunctionDef, kernel: str) -> tu
 
 def arguments(params: tuple[str, ...], call: cst.Call) -> dict[str, cst.BaseExpression]:
     """The expressions of a launch by parameter."""
-    given = dict(zip(params, (arg.value for arg in positional(call)), strict=False))
+    # Behind `*values` nobody knows which parameter an argument is for.
+    certain = takewhile(lambda arg: not arg.star, (arg for arg in call.args if arg.keyword is None))
+    given = dict(zip(params, (arg.value for arg in certain), strict=False))
     for arg in call.args:
         if arg.keyword is not None:
             given[arg.keyword.value] = arg.value
@@ -111,8 +118,9 @@ def _edits(source: Source, kernel: str, first: cst.FunctionDef, queries: list[_Q
     function = settings_name(kernel)
     edits = []
     if source.function(function) is None:
-        top = [node for node in source.ancestors(first) if isinstance(node, cst.ClassDef)]
-        position = line_before(source, top[-1] if top else first)
+        # Above the statement of the file that holds the host function, be it a class or an `if`.
+        *_, top, _ = (first, *source.ancestors(first))
+        position = line_before(source, top)
         parameters = ", ".join([*(name for name, _ in queries[0].shape), "dtype", "device"])
         edits.append(
             Edit(
@@ -149,6 +157,8 @@ def _query(
     if not shape or not tensor or statement is None:
         missing = "extent" if not shape else "input tensor that is always given" if not tensor else "common block"
         return Refusal(f"{kernel.name}: the launch has no plain {missing}")
+    if any(isinstance(node, _SCOPES) for call in calls for node in _inside(source, call, source.parent(statement))):
+        return Refusal(f"{kernel.name}: a launch stands in a nested function, whose names are not known outside")
     last = source.span(calls[-1])[0]
     read = {tensor}.union(*(names(node) for node in shape.values()))
     rebound = {
@@ -161,6 +171,21 @@ def _query(
     variable = unused_name(source, function, "tuned")
     texts_by_name = tuple((name, source.get(node)) for name, node in shape.items())
     return _Query(statement=statement, variable=variable, shape=texts_by_name, tensor=tensor)
+
+
+def _is_foreign(source: Source, kernel: str) -> bool:
+    """Whether the name of the settings function is taken by what is none."""
+    name = settings_name(kernel)
+    function = source.function(name)
+    if function is None:
+        return any(isinstance(node, cst.Name) and node.value == name for node in walk(source.module))
+    params = [param.name.value for param in function.params.params]
+    return params[-2:] != ["dtype", "device"] or source.parent(function) is not source.module
+
+
+def _inside(source: Source, node: cst.CSTNode, block: cst.CSTNode | None) -> Iterator[cst.CSTNode]:
+    """What lies around `node` inside of `block`."""
+    return takewhile(lambda above: above is not block, source.ancestors(node))
 
 
 def _rows_name(source: Source, kernel: JitKernel, sites: list[tuple[cst.FunctionDef, list[cst.Call]]]) -> str:
