@@ -1,0 +1,1 @@
+"""Records as GitHub writes them in JSON: one function for each resource, and no other place builds one."""
