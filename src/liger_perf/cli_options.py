@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, assert_never
@@ -10,10 +9,8 @@ from typing import Annotated, assert_never
 import typer
 
 from liger_perf.model.errors import UsageError
-from liger_perf.model.options import DeviceKind, Goal, TargetGpu
-
-VARIANT = re.compile(r"v[1-9]\d*")
-MAX_VARIANTS = 64
+from liger_perf.model.options import MAX_VARIANTS, DeviceKind, Goal, TargetGpu
+from liger_perf.model.variants import VARIANT_NAME
 
 
 class DeviceChoice(StrEnum):
@@ -74,8 +71,8 @@ def device_kind(choice: DeviceChoice, *, nvidia: bool) -> DeviceKind:
 
 def split_names(names: list[str] | None) -> tuple[str, str]:
     """Session and variant, in any order; empty where not named."""
-    variants = [name for name in names or [] if VARIANT.fullmatch(name)]
-    sessions = [name for name in names or [] if not VARIANT.fullmatch(name)]
+    variants = [name for name in names or [] if VARIANT_NAME.fullmatch(name)]
+    sessions = [name for name in names or [] if not VARIANT_NAME.fullmatch(name)]
     if len(variants) > 1 or len(sessions) > 1:
         raise UsageError(f"read {' '.join(names or [])!r}", todo="allowed: at most one session and one variant (vN)")
     return "".join(sessions), "".join(variants)

@@ -6,6 +6,9 @@ from enum import StrEnum
 
 import msgspec
 
+MAX_VARIANTS = 64
+"""More than this is a mistake in typing, not a budget."""
+
 
 class Goal(StrEnum):
     SPEED = "speed"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
 import msgspec
 
 from liger_perf.model.measurements import BenchmarkRow, Comparison
+
+VARIANT_NAME = re.compile(r"v[1-9]\d*", re.ASCII)
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""The bot: from an event and what is known about it to effects as values. Nothing here does I/O."""
