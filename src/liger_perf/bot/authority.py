@@ -22,6 +22,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         approve_roles, start_roles, ask_roles: role names that may approve; start and stop; ask for status and help.
         checkpoint_days: how long a checkpoint waits.
         attempts: how often a stage is started before a person has to look.
+        simulated_pull_requests: whether a simulated gain may become a pull request; for test servers only.
         label: put on a thread when a session starts there; empty for none.
     """
 
@@ -31,6 +32,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     ask_roles: frozenset[str] = frozenset({"triage", "write", "maintain", "admin"})
     checkpoint_days: int = 14
     attempts: int = 3
+    simulated_pull_requests: bool = False
     label: str = ""
 
 

@@ -154,7 +154,7 @@ def build(kernel: str, given: dict[str, str], kernels: Sequence[str]) -> Optimiz
     return command
 
 
-def parse_inputs(inputs: dict[str, str], kernels: Sequence[str]) -> Command | ParseError:
+def parse_inputs(inputs: dict[str, str], kernels: Sequence[str]) -> Optimize | ParseError:
     """The command that a workflow started by hand was given. Empty inputs are as good as none."""
     given = {name: value.strip() for name, value in inputs.items() if value.strip()}
     kernel = given.pop("kernel", "")

@@ -1,0 +1,118 @@
+"""What the bot asks at its three checkpoints, and the text of the pull request. The verdict first, the page folded."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from liger_perf.bot.authority import Policy
+from liger_perf.bot.compose import Section, compose
+from liger_perf.bot.escape import code, link, plain
+from liger_perf.bot.help_text import roles_text
+from liger_perf.bot.state import Conversation, Page
+from liger_perf.session.entries import Stage
+
+_SUMMARY_LINES = 40
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage's result, as a question. `summary` is the stage's own, `proposed` what a thumb takes."""
+
+    conversation: Conversation
+    stage: Stage
+    summary: str
+    page: Page
+    choices: tuple[str, ...] = ()
+    proposed: str = ""
+    simulated: bool = False
+
+
+def question(asked: Question, policy: Policy) -> str:
+    """The checkpoint's comment."""
+    match asked.stage:
+        case Stage.PROFILE:
+            return profile_checkpoint(asked, policy)
+        case Stage.OPTIMIZE:
+            return comparison_checkpoint(asked, policy)
+        case Stage.FINALIZE:
+            return final_checkpoint(asked, policy)
+        case _:
+            assert_never(asked.stage)
+
+
+def profile_checkpoint(asked: Question, policy: Policy) -> str:
+    kernel = code(asked.conversation.kernel)
+    return _ask(f"**Profiled {kernel}. Shall I try variants?**", "The whole profile", asked, policy)
+
+
+def comparison_checkpoint(asked: Question, policy: Policy) -> str:
+    verdict = (
+        f"**{code(asked.proposed)} is the best variant. Shall I test and report it?**"
+        if asked.proposed
+        else "**No variant won. Shall I write the final report?**"
+    )
+    return _ask(verdict, "All variants compared", asked, policy)
+
+
+def final_checkpoint(asked: Question, policy: Policy) -> str:
+    kernel = code(asked.conversation.kernel)
+    verdict = (
+        f"**{code(asked.proposed or 'The winner')} passed every gate. Shall I open the pull request for {kernel}?**"
+    )
+    return _ask(verdict, "The whole report", asked, policy)
+
+
+def _ask(verdict: str, title: str, asked: Question, policy: Policy) -> str:
+    return compose(
+        verdict,
+        _summary(asked.summary),
+        _pictures(asked.page),
+        _how_to_answer(asked, policy),
+        sections=[Section(title=title, text=asked.page.text, file=asked.page.file, url=asked.page.url)],
+        simulated=asked.simulated,
+    )
+
+
+def _how_to_answer(asked: Question, policy: Policy) -> str:
+    others = [name for name in asked.choices if name != asked.proposed]
+    lines = [
+        "👍 on this comment, or `/optimize approve`, goes on"
+        + (f" with {code(asked.proposed)}." if asked.proposed else "."),
+        "👎 or 😕, or `/optimize reject why`, stops; one no wins over every yes.",
+        f"It counts from {roles_text(policy.approve_roles)}, within {policy.checkpoint_days} days.",
+    ]
+    if others and asked.stage is Stage.OPTIMIZE:
+        lines.insert(1, "Another variant: " + ", ".join(f"`/optimize approve {name}`" for name in others[:20]) + ".")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _summary(text: str) -> str:
+    lines = [plain(line) for line in text.splitlines() if line.strip()]
+    more = [f"… and {len(lines) - _SUMMARY_LINES} lines more, in the page below"] if len(lines) > _SUMMARY_LINES else []
+    return "\n".join(f"- {line}" for line in lines[:_SUMMARY_LINES] + more)
+
+
+def _pictures(page: Page) -> str:
+    return "\n".join(f"- {link('picture', url)}: {plain(title, 100)}" for title, url in page.pictures[:20])
+
+
+def pull_request_title(kernel: str, winner: str) -> str:
+    return f"Optimize the {kernel} kernel ({winner})"
+
+
+def pull_request_body(asked: Question, thread_url: str = "") -> str:
+    """What the pull request says of itself."""
+    conversation = asked.conversation
+    by = f", approved by {plain(conversation.final_by.login)}" if conversation.final_by else ", without a last approval"
+    origin = f"Asked for by {plain(conversation.requester.login)}{by}. Session {code(conversation.id)}."
+    return compose(
+        f"Changes {code(f'src/liger_kernel/ops/{conversation.kernel}.py')} and nothing else. "
+        "The change was found, judged and tested by a program; please review it as any other.",
+        _summary(asked.summary),
+        f"{origin} {link('Where it was asked for', thread_url) if thread_url else ''}".rstrip(),
+        f"Measured at commit {code(conversation.frozen.sha)}. The report says on which GPUs it was not measured.",
+        _pictures(asked.page),
+        sections=[Section(title="The whole report", text=asked.page.text, file=asked.page.file, url=asked.page.url)],
+        simulated=asked.simulated,
+    )
