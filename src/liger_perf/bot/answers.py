@@ -112,10 +112,15 @@ def _decide(origin: Origin, facts: Facts) -> Effects:
 
 
 def _cancel(origin: Origin, facts: Facts) -> Effects:
-    view = _open_view(origin, facts)
+    view = facts.latest(origin.thread)
     if view is None:
         return _nothing(origin, facts)
+    # Recorded before the job ends, so that its end is not taken for a crash; sent again where a kill came between.
     stop = CancelRun(key=f"{origin.key}/cancel", session=view.conversation.id)
+    if view.conversation.handled == origin.key:
+        return (stop,)
+    if view.conversation.ending is not None:
+        return _nothing(origin, facts)
     return (*end(view, Ending.CANCELLED, "cancelled", replies.cancelled(origin.user), handled=origin.key), stop)
 
 

@@ -29,6 +29,13 @@ def marker(key: str) -> str:
     return f"<!-- liger-perf:{key} -->"
 
 
+def key_of(body: str) -> str | None:
+    """The key of a comment that the bot wrote: its last line, since a page above may quote another comment."""
+    lines = body.rstrip().splitlines()
+    found = re.fullmatch(r"<!-- liger-perf:([\w./-]{1,200}) -->", lines[-1], re.ASCII) if lines else None
+    return found[1] if found else None
+
+
 class _Keyed(msgspec.Struct, frozen=True, kw_only=True):
     key: str
 

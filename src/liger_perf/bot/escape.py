@@ -19,10 +19,11 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>|~$]")
 _LINE_START = re.compile(r"^(\d+)(?=[.)])|^(?=[-+=#])")
 _PICTURE = re.compile(r"!\[(?P<title>[^\]]*)\]\((?P<path>[^()\s]*)\)")
 _URL = re.compile(r"https?://[\w.-]+(?::\d+)?(?:/[\w.~%/+=&?,;:#-]*)?", re.ASCII)
-# Only at the line's start: an indented fence may belong to a list, which ends it unseen.
+# Only at the line's start: an indented fence may belong to a list, which ends it unseen. So those are broken.
 _FENCE = re.compile(r"(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
 
 
+_INDENTED_FENCE = re.compile(r"^(\s+)(?=`{3}|~{3})")
 # Controls that would make a line read in another order than it is written, and those that are not text.
 _UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 LONGEST_URL = 300
@@ -56,7 +57,7 @@ def link(text: str, url: str) -> str:
 def page(markdown: str) -> str:
     """A page of Markdown that keeps its own headings, tables and code, and is harmless otherwise."""
     lines = re.split(r"\r\n|\r|\n", _UNSEEN.sub("", markdown).strip())
-    shown = [line if fenced else _defused(_PICTURE.sub(_picture, line)) for line, fenced in _walk(lines)]
+    shown = [line if fenced else _outside(line) for line, fenced in _walk(lines)]
     closing = open_fence(lines)
     return "\n".join([*shown, closing] if closing else shown)
 
@@ -80,10 +81,16 @@ def _walk(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
 def _after(line: str, closing: str) -> str:
     """The fence that is open after a line, given the one before it."""
     if closing:
-        closed = line.startswith(closing) and set(line.rstrip(" \t")) == {closing[0]}
-        return "" if closed else closing
+        mark = line.rstrip(" \t").lstrip(" ")
+        indented = len(line) - len(line.lstrip(" ")) > 3
+        return "" if mark.startswith(closing) and set(mark) == {closing[0]} and not indented else closing
     found = _FENCE.match(line)
     return found["fence"] if found else ""
+
+
+def _outside(line: str) -> str:
+    """A line that is no code."""
+    return _defused(_INDENTED_FENCE.sub(rf"\1{BREAK}", _PICTURE.sub(_picture, line)))
 
 
 def _picture(found: re.Match[str]) -> str:

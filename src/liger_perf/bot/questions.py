@@ -88,9 +88,11 @@ def _how_to_answer(asked: Question, policy: Policy) -> str:
 
 
 def _summary(text: str) -> str:
-    lines = [plain(line) for line in text.splitlines() if line.strip()]
-    more = [f"… and {len(lines) - _SUMMARY_LINES} lines more, in the page below"] if len(lines) > _SUMMARY_LINES else []
-    return "\n".join(f"- {line}" for line in lines[:_SUMMARY_LINES] + more)
+    lines = [line for line in text.splitlines() if line.strip()]
+    shown = [plain(line) for line in lines[:_SUMMARY_LINES]]
+    if len(lines) > len(shown):
+        shown.append(f"… and {len(lines) - len(shown)} lines more, in the page below")
+    return "\n".join(f"- {line}" for line in shown)
 
 
 def _pictures(page: Page) -> str:
