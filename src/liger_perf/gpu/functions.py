@@ -100,8 +100,8 @@ def replay(calls: Sequence[FunctionCall], *, dtype: str, rows: int, seed: int, d
 
     Args:
         dtype: floating tensors are cast to it ("float32", "float16", "bfloat16").
-        rows: the leading extent is shortened to it where a tensor's leading extent is that of the first tensor;
-            0 keeps it.
+        rows: the leading extent is shortened to it where a tensor's leading extent is that of the first tensor
+            and of none of its other extents; 0 keeps it.
 
     Returns:
         float64 arrays by name: `<call>.<class>.output<k>:<dtype>`, `.grad<k>` for the k-th argument, `.input<k>` as
@@ -136,7 +136,9 @@ def _replay(calls: Sequence[FunctionCall], *, dtype: str, rows: int, seed: int, 
     kind = getattr(torch, dtype)
     for number, call in enumerate(calls):
         generator = torch.Generator().manual_seed(seed + number)
-        first = next((arg.shape[0] for arg in call.args if isinstance(arg, TensorSpec) and arg.shape), 0)
+        shape = next((arg.shape for arg in call.args if isinstance(arg, TensorSpec) and arg.shape), (0,))
+        # As many rows as columns: a weight's length could be either, so nothing is shortened.
+        first = 0 if shape[0] in shape[1:] else shape[0]
         leaves = [_draw(arg, kind, rows, first, generator, device) for arg in call.args]
         # A non-leaf view is what a layer in the middle of a model receives, and lets in-place functions run.
         inputs = [leaf * 1 if isinstance(leaf, torch.Tensor) and leaf.requires_grad else leaf for leaf in leaves]

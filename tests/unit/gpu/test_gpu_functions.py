@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from liger_perf.gpu.functions import FunctionRecorder, replay
@@ -52,3 +53,25 @@ def test_rows_that_are_never_written_are_nan_and_not_the_last_replay() -> None:
     assert np.isnan(found[-1]).all()
     assert np.isfinite(found[:-1]).all()
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize(("rows", "left"), [(6, 3), (4, 4)], ids=["oblong", "square"])
+def test_a_weight_is_not_shortened_where_there_are_as_many_rows_as_columns(rows: int, left: int) -> None:
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+            return x * weight
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+            return gradient, gradient.sum(dim=0)
+
+    module = ModuleType("kernel")
+    Scaled.__module__ = "kernel"
+    module.Scaled = Scaled  # type: ignore[attr-defined]
+    recorder = FunctionRecorder(module)
+    recorder.restart()
+    Scaled.apply(torch.zeros(rows, 4, requires_grad=True), torch.zeros(4, requires_grad=True))
+    found = replay(recorder.pause(), dtype="float32", rows=3, seed=0, device="cpu")
+    assert found["0.Scaled.output0:float32"].shape == (left, 4)
+    assert found["0.Scaled.grad1:float32"].shape == (4,)
