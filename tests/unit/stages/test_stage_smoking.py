@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from liger_perf.model.branches import Branch
+from liger_perf.model.errors import WorkerError
 from liger_perf.model.launches import Cell, SettingsCall
 from liger_perf.model.protocol import Recorded, Settings
 from liger_perf.ports import Bench
@@ -26,20 +27,27 @@ FORCED: Settings = {"_k_settings": {"num_warps": 8}}
 class ReplayBench(FakeBench):
     """Produces ones; with settings forced, and asked for, `factor` times as much."""
 
-    def __init__(self, asked: tuple[str, ...], factor: float, rows: list[int]) -> None:
+    alive = True
+
+    def __init__(self, asked: tuple[str, ...], factor: float, rows: list[int], wrong_in: str, fails_in: str) -> None:
         call = SettingsCall(function="_k_settings", shape={"n_cols": 4096}, dtype="bfloat16", itemsize=2)
         point = msgspec.structs.replace(record(own=True), settings_calls=(call,))
         super().__init__((point,), "")
         self._asked = asked
         self.rows = rows
         self._factor = factor
+        self._wrong_in = wrong_in
+        self._fails_in = fails_in
 
     def record(
         self, path: Path, *, dtype: str = "float32", rows: int = 0, seed: int = 0, settings: Settings | None = None
     ) -> Recorded:
         self.rows.append(rows)
+        if dtype == self._fails_in:
+            raise WorkerError("the kernel does not take it")
         exercised = bool(settings) and set(settings or {}) <= set(self._asked)
-        np.savez(path, output0=np.ones(4) * (self._factor if exercised else 1.0))
+        wrong = exercised and self._wrong_in in ("", dtype)
+        np.savez(path, output0=np.ones(4) * (self._factor if wrong else 1.0))
         return Recorded(names=("output0",), asked=self._asked)
 
 
@@ -48,10 +56,13 @@ class ReplayLab(FakeLab):
     asked: tuple[str, ...] = field(default=("_k_settings",))
     factor: float = 1.0
     rows: list[int] = field(default_factory=list)
+    wrong_in: str = ""
+    fails_in: str = ""
 
     @contextmanager
     def open(self, tree: Path, paths: object, *, seed: int = 0, values: bool = False) -> Iterator[Bench]:
-        yield ReplayBench(() if tree == ORIGINAL else self.asked, self.factor, self.rows)
+        asked = () if tree == ORIGINAL else self.asked
+        yield ReplayBench(asked, self.factor, self.rows, self.wrong_in, self.fails_in)
 
 
 def test_forced_settings_are_compared() -> None:
@@ -59,6 +70,18 @@ def test_forced_settings_are_compared() -> None:
     wrong = SmokeTest(ReplayLab(factor=2.0), RMS_NORM, ORIGINAL).run(CANDIDATE, [FORCED])
     assert not wrong.passed
     assert "num_warps=8" in wrong.worst
+
+
+def test_a_candidate_that_is_wrong_in_float16_only_is_discarded() -> None:
+    found = SmokeTest(ReplayLab(factor=2.0, wrong_in="float16"), RMS_NORM, ORIGINAL).run(CANDIDATE, [FORCED])
+    assert not found.passed
+    assert found.worst.startswith("float16")
+
+
+def test_a_kernel_that_does_not_take_float16_is_compared_in_the_others() -> None:
+    found = SmokeTest(ReplayLab(fails_in="float16"), RMS_NORM, ORIGINAL).run(CANDIDATE, [FORCED])
+    assert found.passed
+    assert not any(name.startswith("float16") for name in found.compared)
 
 
 @pytest.mark.parametrize("asked", [(), ("_other_settings",)])
