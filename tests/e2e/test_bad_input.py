@@ -41,22 +41,22 @@ CASES = {
     "goal": (
         (*RMS, "--goal", "fast"),
         "error: Invalid value for '--goal': 'fast' is not one of 'speed', 'memory', 'balanced' — see `liger-perf "
-        "--help`\n",
+        "run --help`\n",
     ),
     "no variants": (
         (*RMS, "--variants", "0"),
         "error: Invalid value for '--variants': read '0', allowed: a whole number from 1 to 64 — see `liger-perf "
-        "--help`\n",
+        "run --help`\n",
     ),
     "less than no variants": (
         (*RMS, "--variants", "-1"),
         "error: Invalid value for '--variants': read '-1', allowed: a whole number from 1 to 64 — see `liger-perf "
-        "--help`\n",
+        "run --help`\n",
     ),
     "variants in words": (
         (*RMS, "--variants", "x"),
         "error: Invalid value for '--variants': read 'x', allowed: a whole number from 1 to 64 — see `liger-perf "
-        "--help`\n",
+        "run --help`\n",
     ),
     "target": (
         (*RMS, "--target", "sometime soon"),

@@ -20,7 +20,7 @@ RMS_NORM = KernelPaths(
 
 def copy_example(tree: Path, replacements: dict[str, dict[str, str]] | None = None) -> Path:
     """Copy the example to `tree`; by path, texts that must be there once are replaced. An empty text is the end."""
-    shutil.copytree(EXAMPLE, tree, ignore=shutil.ignore_patterns("__pycache__", "*.csv"))
+    shutil.copytree(EXAMPLE, tree, ignore=shutil.ignore_patterns("__pycache__", "*.csv", "*.egg-info"))
     for path, changes in (replacements or {}).items():
         file = tree / path
         text = file.read_text()
