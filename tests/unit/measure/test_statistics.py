@@ -161,3 +161,15 @@ def test_swapping_the_sides_mirrors_the_interval(ratios: list[float], scale: flo
     assert one.high is not None
     assert other.low == pytest.approx(1 / one.high)
     assert one.low <= one.ratio <= one.high
+
+
+def test_wall_time_of_few_restarts_has_no_bounds_since_processes_differ_whatever_the_blocks_say() -> None:
+    def steady(restarts: int, clock: Clock) -> statistics.Interval:
+        return statistics.interval(
+            [block([100 + number], [180], restart=number % restarts) for number in range(8)], clock
+        )
+
+    few = steady(statistics.MIN_RESTARTS - 1, Clock.WALL)
+    assert (few.low, few.high) == (None, None)
+    assert steady(statistics.MIN_RESTARTS, Clock.WALL).low is not None
+    assert steady(1, Clock.DEVICE).low is not None
