@@ -57,11 +57,17 @@ def new_terminal() -> Terminal:
 class App:
     """One state directory and a terminal. `current` is the session that this process has started or holds."""
 
-    def __init__(self, wiring: Wiring, state: Path, terminal: Terminal) -> None:
+    def __init__(
+        self,
+        wiring: Wiring,
+        state: Path,
+        terminal: Terminal,
+        recorded: Callable[[SessionStore], None] | None = None,
+    ) -> None:
         self._wiring = wiring
         self._state = state
         self._terminal = terminal
-        self.sessions = Sessions(state)
+        self.sessions = Sessions(state, recorded)
         self.current = ""
 
     def kernels(self, repository: Path) -> tuple[str, ...]:
@@ -73,8 +79,8 @@ class App:
         found = list_kernels(listing(_directory(repository)))
         return found or preflight.refuse_layout()
 
-    def start(self, request: Request, repository: Path, until: Stage | None = None) -> End:
-        """Check, start a session and drive it.
+    def start(self, request: Request, repository: Path, until: Stage | None = None, name: str = "") -> End:
+        """Check, start a session and drive it; `name` is the session's, empty for one of its own.
 
         Raises:
             PreflightError: a check failed; nothing was started.
@@ -85,7 +91,7 @@ class App:
         preflight.check_request(request)
         paths = preflight.check_files(listing(repository), request.kernel, lambda path: (repository / path).exists())
         preflight.check_syntax((repository / paths.ops).read_bytes(), paths.ops)
-        store = self.sessions.create(request.kernel)
+        store = self.sessions.create(request.kernel, name)
         try:
             lab = self._begin(store, request, repository, paths)
             return self._drive(store, until, lab)
@@ -108,6 +114,20 @@ class App:
             if approve is not None:
                 store.append(approve)
             return self._drive(store, until)
+        finally:
+            store.close()
+
+    def restore_base(self, name: str, repository: Path) -> None:
+        """Copy the checkout again, for a session that goes on on another machine; nothing where the copy is there.
+
+        Raises:
+            UsageError: there is no such session, or the checkout cannot be copied.
+        """
+        store = self.sessions.open(name)
+        try:
+            base = store.folder / "base"
+            if not base.is_dir():
+                export(_directory(repository), base)
         finally:
             store.close()
 

@@ -20,7 +20,6 @@ from liger_perf.app import Wiring, new_terminal, real_wiring
 from liger_perf.cli_call import Call
 from liger_perf.cli_options import (
     Device,
-    DeviceChoice,
     GoalOption,
     Gpu,
     Kernel,
@@ -31,11 +30,10 @@ from liger_perf.cli_options import (
     State,
     Target,
     Variants,
-    device_kind,
     split_names,
 )
 from liger_perf.model.errors import EXIT_FAILED, EXIT_INTERRUPTED, LigerPerfError, UsageError
-from liger_perf.model.options import Goal, Request, TargetGpu
+from liger_perf.model.options import DeviceChoice, Goal, Request, TargetGpu, device_kind
 from liger_perf.session.entries import Stage
 from liger_perf.session.machine import AwaitApproval, RunFinalize, RunOptimize, next_step
 from liger_perf.session.status import session_text

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, assert_never
+from typing import Annotated
 
 import typer
 
 from liger_perf.model.errors import UsageError
-from liger_perf.model.options import MAX_VARIANTS, DeviceKind, Goal, TargetGpu
+from liger_perf.model.options import MAX_VARIANTS, DeviceChoice, Goal, TargetGpu
 from liger_perf.model.variants import VARIANT_NAME
-
-
-class DeviceChoice(StrEnum):
-    AUTO = "auto"
-    CUDA = "cuda"
-    SIMULATED = "simulated"
 
 
 def _count(value: object) -> int:
@@ -54,19 +47,6 @@ Target = Annotated[
     str, typer.Option("--target", help='Stop early when met: "forward under 0.3ms at hidden_size=4096".')
 ]
 Device = Annotated[DeviceChoice, typer.Option("--device", help="Where to measure; simulated needs no GPU.")]
-
-
-def device_kind(choice: DeviceChoice, *, nvidia: bool) -> DeviceKind:
-    """The device that is meant; `auto` takes the real one where there is one."""
-    match choice:
-        case DeviceChoice.CUDA:
-            return DeviceKind.CUDA
-        case DeviceChoice.SIMULATED:
-            return DeviceKind.SIMULATED
-        case DeviceChoice.AUTO:
-            return DeviceKind.CUDA if nvidia else DeviceKind.SIMULATED
-        case _:
-            assert_never(choice)
 
 
 def split_names(names: list[str] | None) -> tuple[str, str]:

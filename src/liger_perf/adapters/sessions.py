@@ -6,6 +6,7 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from liger_perf.adapters.lock import FileLock
@@ -20,23 +21,27 @@ _NAME = re.compile(r".-\d{8}-\d{6}-[0-9a-f]{4}$")  # as `create` makes them
 class Sessions:
     """The sessions below one state directory."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, recorded: Callable[[SessionStore], None] | None = None) -> None:
         self._state = state
+        self._recorded = recorded
 
-    def create(self, kernel: str) -> SessionStore:
+    def create(self, kernel: str, name: str = "") -> SessionStore:
         """A new, empty session, held by this process. It begins to exist with its first entry.
+
+        Args:
+            name: the session's; empty for one made of the kernel's name and the time.
 
         Raises:
             LigerPerfError: the state directory cannot be written.
         """
-        name = f"{kernel}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+        name = name or f"{kernel}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         folder = self._state / name
         try:
             self._state.mkdir(parents=True, exist_ok=True)
             # Held while a folder has no lock of its own yet, so that no sweep takes it for a leftover.
             with FileLock(self._state / "lock"):
                 self._sweep()
-                folder.mkdir()
+                folder.mkdir(exist_ok=not has_entry(folder))
                 lock = FileLock(folder / "lock")
                 lock.acquire(wait=False)
         except OSError as error:
@@ -45,7 +50,7 @@ class Sessions:
                 where=f"{self._state}: {error.strerror}",
                 todo="name another one with --state or LIGER_PERF_STATE",
             ) from error
-        return SessionStore(folder, kernel, lock)
+        return self._store(folder, kernel, lock)
 
     def open(self, name: str) -> SessionStore:
         """Hold an existing session; its recorded files are checked.
@@ -62,7 +67,7 @@ class Sessions:
                 todo="wait for it, or end it and resume",
             )
         try:
-            store = SessionStore(folder, _read(folder).started.request.kernel, lock)
+            store = self._store(folder, _read(folder).started.request.kernel, lock)
             store.check()
         except BaseException:
             lock.release()
@@ -103,6 +108,11 @@ class Sessions:
             except LigerPerfError:
                 continue
         raise UsageError("no unfinished session", where=str(self._state), todo="start one with `liger-perf run KERNEL`")
+
+    def _store(self, folder: Path, kernel: str, lock: FileLock) -> SessionStore:
+        if self._recorded is None:
+            return SessionStore(folder, kernel, lock)
+        return SessionStore(folder, kernel, lock, self._recorded)
 
     def _folder(self, name: str) -> Path:
         folder = self._state / name

@@ -7,6 +7,7 @@ beside that is moved to `unfinished/` before the stage runs again, so a half-wri
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from liger_perf.adapters.files import append_line, sha256, write_whole
@@ -20,14 +21,24 @@ JOURNAL = "journal.jsonl"
 SCRATCH = ("base", "trees", "lab")  # of use until the session is finished
 
 
-class SessionStore:
-    """A session's directory, held by this process until `close`. Built by `adapters.sessions`."""
+def _nothing(store: SessionStore) -> None:
+    """What follows an entry where nobody keeps a copy."""
 
-    def __init__(self, folder: Path, kernel: str, lock: FileLock) -> None:
+
+class SessionStore:
+    """A session's directory, held by this process until `close`. Built by `adapters.sessions`.
+
+    `recorded` is called after each entry, when it and its files are on the disk.
+    """
+
+    def __init__(
+        self, folder: Path, kernel: str, lock: FileLock, recorded: Callable[[SessionStore], None] = _nothing
+    ) -> None:
         self.folder = folder
         self.id = folder.name
         self.root = folder / "optimization" / kernel
         self._lock = lock
+        self._recorded = recorded
         self._pending: dict[str, RecordedFile] = {}
         self._journal = journals.decode(read_journal(folder))
         self._session = fold(self._journal.entries)
@@ -58,6 +69,7 @@ class SessionStore:
         append_line(self.folder / JOURNAL, line, self._journal.size)
         assert session is not None
         self._journal, self._session = journal, session
+        self._recorded(self)
         return session
 
     def write(self, path: str, content: str | bytes) -> Path:

@@ -61,13 +61,15 @@ def _start(command: Optimize, origin: Origin, allowed: Allowed, facts: Facts) ->
         return (origin.say("already", replies.already_open(other.conversation)),)
     if facts.frozen is None:
         return (origin.say("refused", replies.undecided("which commit and files are meant")),)
+    request = msgspec.structs.replace(command.request, device=facts.policy.device)
     talk = Conversation(
         id=name,
         thread=origin.thread,
         comment_id=origin.comment_id,
         requester=origin.user,
-        command=command,
+        command=msgspec.structs.replace(command, request=request),
         frozen=facts.frozen,
+        started_at=facts.now,
         final_waits=allowed.final_waits,
     )
     first: Effects = (save(talk),)

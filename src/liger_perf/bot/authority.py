@@ -9,6 +9,7 @@ import msgspec
 
 from liger_perf.bot.commands import Approve, Cancel, Command, Help, List, Optimize, Reject, Resume, Status
 from liger_perf.bot.events import User
+from liger_perf.model.options import DeviceKind
 
 Roles = Mapping[int, str | None]
 """`role_name` by user id; None, or no entry, where GitHub did not answer."""
@@ -23,6 +24,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         checkpoint_days: how long a checkpoint waits.
         attempts: how often a stage is started before a person has to look.
         simulated_pull_requests: whether a simulated gain may become a pull request; for test servers only.
+        device: what sessions measure on.
         label: put on a thread when a session starts there; empty for none.
     """
 
@@ -33,6 +35,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     checkpoint_days: int = 14
     attempts: int = 3
     simulated_pull_requests: bool = False
+    device: DeviceKind = DeviceKind.CUDA
     label: str = ""
 
 

@@ -184,4 +184,13 @@ class JobCrashed(msgspec.Struct, frozen=True, kw_only=True):
     run_url: str = ""
 
 
-Outcome = CheckpointPosted | PullRequestOpened | PullRequestFailed | JobCrashed
+class StageRefused(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage could not begin, or ended in a way that its journal does not tell: what is wrong, and what to do."""
+
+    session: str
+    stage: Stage
+    what: str
+    details: tuple[str, ...] = ()
+
+
+Outcome = CheckpointPosted | PullRequestOpened | PullRequestFailed | JobCrashed | StageRefused

@@ -54,6 +54,12 @@ def link(text: str, url: str) -> str:
     return f"[{text}]({url})" if len(url) <= LONGEST_URL and _URL.fullmatch(url) else text
 
 
+def image(title: str, url: str) -> str:
+    """A picture with a title of its own; an address that is not a plain one leaves the title."""
+    shown = link(plain(title, 100), url)
+    return f"!{shown}" if shown.startswith("[") else shown
+
+
 def page(markdown: str) -> str:
     """A page of Markdown that keeps its own headings, tables and code, and is harmless otherwise."""
     lines = re.split(r"\r\n|\r|\n", _UNSEEN.sub("", markdown).strip())

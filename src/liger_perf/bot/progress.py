@@ -24,6 +24,7 @@ from liger_perf.bot.effects import (
     RecordApproval,
     RunStage,
     Save,
+    StageRefused,
     StartJob,
 )
 from liger_perf.bot.evidence import Checkpoint, digest
@@ -107,7 +108,7 @@ def _run(view: View, stage: Stage, facts: Facts) -> Effects:
     key = f"{talk.id}/{stage}/{talk.round}/{number}"
     if not facts.on_gpu:
         return (show(view, facts), StartJob(key=key, session=talk.id))
-    counted = msgspec.structs.replace(talk, attempts={**talk.attempts, stage: number})
+    counted = msgspec.structs.replace(talk, attempts={**talk.attempts, stage: number}, run=facts.run)
     # Counted before it runs, so that a stage that kills its runner is not started for ever.
     return (show(view, facts), save(counted), RunStage(key=key, session=talk.id, stage=stage))
 
@@ -214,6 +215,8 @@ def happened(outcome: Outcome, facts: Facts) -> Effects:
             return end(view, Ending.DONE, "opened", replies.pull_request_opened(url), pull_request=url)
         case PullRequestFailed(why=why, compare_url=url):
             return end(view, Ending.FAILED, "not-opened", replies.pull_request_failed(why, url))
+        case StageRefused(stage=stage, what=what, details=details):
+            return end(view, Ending.FAILED, f"refused/{stage}", replies.stage_refused(stage, what, details))
         case JobCrashed(what=what, run=run, run_url=url):
             return end(view, Ending.FAILED, f"crash/{run}", replies.crash(what, url))
         case _:

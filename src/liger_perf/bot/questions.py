@@ -8,10 +8,12 @@ import msgspec
 
 from liger_perf.bot.authority import Policy
 from liger_perf.bot.compose import Section, compose
-from liger_perf.bot.escape import code, link, plain
+from liger_perf.bot.escape import code, image, plain
 from liger_perf.bot.help_text import roles_text
 from liger_perf.bot.state import Conversation, Page
 from liger_perf.session.entries import Stage
+
+MOST_PICTURES = 8
 
 _SUMMARY_LINES = 40
 
@@ -96,23 +98,24 @@ def _summary(text: str) -> str:
 
 
 def _pictures(page: Page) -> str:
-    return "\n".join(f"- {link('picture', url)}: {plain(title, 100)}" for title, url in page.pictures[:20])
+    return "\n\n".join(image(title, url) for title, url in page.pictures[:MOST_PICTURES])
 
 
 def pull_request_title(kernel: str, winner: str) -> str:
     return f"Optimize the {kernel} kernel ({winner})"
 
 
-def pull_request_body(asked: Question, thread_url: str = "") -> str:
+def pull_request_body(asked: Question) -> str:
     """What the pull request says of itself."""
     conversation = asked.conversation
     by = f", approved by {plain(conversation.final_by.login)}" if conversation.final_by else ", without a last approval"
-    origin = f"Asked for by {plain(conversation.requester.login)}{by}. Session {code(conversation.id)}."
+    where = f"Asked for in #{conversation.thread} by {plain(conversation.requester.login)}"
+    origin = f"{where}{by}. Session {code(conversation.id)}."
     return compose(
         f"Changes {code(f'src/liger_kernel/ops/{conversation.kernel}.py')} and nothing else. "
         "The change was found, judged and tested by a program; please review it as any other.",
         _summary(asked.summary),
-        f"{origin} {link('Where it was asked for', thread_url) if thread_url else ''}".rstrip(),
+        origin,
         f"Measured at commit {code(conversation.frozen.sha)}. The report says on which GPUs it was not measured.",
         _pictures(asked.page),
         sections=[Section(title="The whole report", text=asked.page.text, file=asked.page.file, url=asked.page.url)],

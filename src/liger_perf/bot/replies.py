@@ -7,7 +7,7 @@ from liger_perf.bot.approval_rules import Reason
 from liger_perf.bot.authority import Policy
 from liger_perf.bot.commands import ParseError
 from liger_perf.bot.compose import compose
-from liger_perf.bot.escape import code, link, plain
+from liger_perf.bot.escape import code, link, plain, shortened
 from liger_perf.bot.events import User
 from liger_perf.bot.help_text import allowed_text, help_body, near_text, roles_text
 from liger_perf.bot.state import Conversation, Estimate
@@ -149,6 +149,17 @@ def stage_failed(stage: Stage, what: str) -> str:
     """A stage ended badly, and the journal says how."""
     return compose(
         f"**{stage.capitalize()} failed: {plain(what.rstrip('.'))}.** Nothing was applied.",
+        f"After the cause is gone: {_resume(inline=True)}",
+    )
+
+
+def stage_refused(stage: Stage, what: str, details: tuple[str, ...]) -> str:
+    """A stage could not begin, mostly because a check before it failed."""
+    return compose(
+        f"**{stage.capitalize()} could not begin: {plain(what.rstrip('.'))}.** Nothing was applied.",
+        "\n".join(["```text", *(shortened(line.replace("```", ""), 300) for line in details[:40]), "```"])
+        if details
+        else "",
         f"After the cause is gone: {_resume(inline=True)}",
     )
 

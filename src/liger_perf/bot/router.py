@@ -18,6 +18,7 @@ from liger_perf.bot.effects import (
     PostComment,
     PullRequestFailed,
     PullRequestOpened,
+    StageRefused,
     WriteSummary,
 )
 from liger_perf.bot.events import CommentCreated, Continued, Dispatched, Event, Ignored, Swept
@@ -41,7 +42,7 @@ def plan(event: Event | Outcome, facts: Facts) -> Effects:
             return advance(view, facts) if view else ()
         case Swept():
             return tuple(effect for view in facts.views for effect in _sweep(view, facts))
-        case CheckpointPosted() | PullRequestOpened() | PullRequestFailed() | JobCrashed():
+        case CheckpointPosted() | PullRequestOpened() | PullRequestFailed() | JobCrashed() | StageRefused():
             return happened(event, facts)
         case _:
             assert_never(event)

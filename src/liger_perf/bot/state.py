@@ -33,10 +33,12 @@ FINAL_ENDINGS = frozenset({Ending.DONE, Ending.STALE})
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session works on: the commit, and git's names of the files that approvals are bound to, by path."""
+    """What a session works on: the commit, the branch that it was on (a pull request goes there; empty for none), and
+    git's names of the files that approvals are bound to, by path."""
 
     sha: str
     blobs: dict[str, str]
+    base: str = ""
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +50,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
         checkpoint: the question that waits for an answer.
         round: counts the times a person made it go on, so that a question can be asked again.
         attempts: how often each stage was started in this round.
+        run: the workflow run that started a stage last; empty for none.
         failures: how many failures of the journal were told.
         handled: key of the last command that changed it, so that the same one delivered again changes nothing.
         final_by: who approved the pull request.
@@ -59,10 +62,12 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     requester: User
     command: Optimize
     frozen: Frozen
+    started_at: datetime | None = None
     final_waits: bool = True
     checkpoint: Checkpoint | None = None
     round: int = 1
     attempts: dict[Stage, int] = {}
+    run: str = ""
     failures: int = 0
     handled: str = ""
     final_by: User | None = None
@@ -121,6 +126,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         on_gpu: whether this job may run stages; otherwise it starts one that may.
+        run: the workflow run that this is.
         frozen: what a new session would work on; None where it could not be found out.
         views: the sessions of the repository that are not forgotten, the oldest first.
         evidence: by session id, for those that wait.
@@ -132,6 +138,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     roles: Roles
     thread: Thread
     on_gpu: bool = False
+    run: str = ""
     frozen: Frozen | None = None
     views: tuple[View, ...] = ()
     evidence: dict[str, Evidence] = {}

@@ -24,6 +24,9 @@ from liger_perf.localhub.refused import not_found
 Record = TypeVar("Record", Issue, Comment, Reaction, CheckRun, Workflow, Run, Label)
 
 ACTIONS_BOT = User(id=41898282, login="github-actions[bot]", kind="Bot")
+GITHUB_ITSELF = User(id=19864447, login="web-flow")
+"""The committer of what GitHub signs: https://api.github.com/users/web-flow."""
+GITHUB_ADDRESS = "noreply@github.com"
 FIRST_ID = 1_000_000
 
 

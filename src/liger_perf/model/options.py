@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import assert_never
 
 import msgspec
 
@@ -26,6 +27,27 @@ class TargetGpu(StrEnum):
 class DeviceKind(StrEnum):
     CUDA = "cuda"
     SIMULATED = "simulated"
+
+
+class DeviceChoice(StrEnum):
+    """What a person can ask for; `auto` takes the real device where there is one."""
+
+    AUTO = "auto"
+    CUDA = "cuda"
+    SIMULATED = "simulated"
+
+
+def device_kind(choice: DeviceChoice, *, nvidia: bool) -> DeviceKind:
+    """The device that is meant, on a machine with or without an NVIDIA GPU."""
+    match choice:
+        case DeviceChoice.CUDA:
+            return DeviceKind.CUDA
+        case DeviceChoice.SIMULATED:
+            return DeviceKind.SIMULATED
+        case DeviceChoice.AUTO:
+            return DeviceKind.CUDA if nvidia else DeviceKind.SIMULATED
+        case _:
+            assert_never(choice)
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -197,7 +197,7 @@ def live(text: str) -> list[str]:
                 found.append(token.content)
             case "link_open" if token.attrs["href"] != URL:
                 found.append(str(token.attrs["href"]))
-            case "image":
+            case "image" if token.attrs["src"] != URL:
                 found.append("a picture")
     return found
 
@@ -226,7 +226,8 @@ def texts(nasty: str, many: int) -> list[str]:
     error = ParseError(read=nasty, problem=nasty, allowed=nasty, near=(nasty,))
     return [
         *(questions.question(each, POLICY) for each in stages),
-        questions.pull_request_body(asked, URL),
+        # The one reference that is meant.
+        questions.pull_request_body(asked).replace(f"Asked for in #{TALK.thread} by", "Asked for by"),
         replies.acknowledged(talk, None),
         replies.status(talk, "stopped", nasty * many),
         replies.approved(user, Stage.PROFILE, nasty),
@@ -239,6 +240,7 @@ def texts(nasty: str, many: int) -> list[str]:
         replies.kernels((nasty,) * many),
         replies.cancelled(user),
         replies.stage_failed(Stage.FINALIZE, nasty * many),
+        replies.stage_refused(Stage.PROFILE, nasty * many, (nasty,) * many),
         replies.crash(nasty * many, URL),
         replies.pull_request_failed(nasty * many, URL),
         replies.pull_request_failed(nasty, nasty),

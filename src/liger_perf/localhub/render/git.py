@@ -13,7 +13,7 @@ from liger_perf.localhub.gitstore import Entry
 from liger_perf.localhub.links import node_id
 from liger_perf.localhub.render.people import simple_user
 from liger_perf.localhub.signing import Verification
-from liger_perf.localhub.state import ACTIONS_BOT
+from liger_perf.localhub.state import ACTIONS_BOT, GITHUB_ADDRESS, GITHUB_ITSELF
 from liger_perf.localhub.world import World
 
 
@@ -101,6 +101,8 @@ def commit(world: World, value: Commit, files: Sequence[FileChange] | None = Non
 
 def _known(world: World, person: Person) -> dict[str, Any] | None:
     """GitHub finds the account by the address in the commit, which anybody can write there."""
+    if person.email == GITHUB_ADDRESS:
+        return simple_user(world.links, GITHUB_ITSELF)
     for user in (ACTIONS_BOT, *world.state.users.values()):
         if user.email == person.email:
             return simple_user(world.links, user)

@@ -14,8 +14,9 @@ from liger_perf.localhub.refused import not_found, unprocessable
 from liger_perf.localhub.render import git as render
 from liger_perf.localhub.routes.refs import READ, WRITE
 from liger_perf.localhub.routes.registry import Answer, Ask, route
+from liger_perf.localhub.state import GITHUB_ADDRESS
 
-WEB_FLOW = ("GitHub", "noreply@github.com")
+WEB_FLOW = ("GitHub", GITHUB_ADDRESS)
 
 
 @route("POST", "/git/blobs", WRITE)

@@ -1,0 +1,1 @@
+"""GitHub through PyGithub and git. Nothing here decides anything."""
