@@ -9,6 +9,8 @@ import pytest
 
 from support.action import KERNEL, Bench, action_bench
 
+OPTIMIZE_STEPS = ["v1", "v2", "compare"]
+
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
@@ -16,21 +18,170 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield made
 
 
-def test_from_a_comment_to_a_pull_request_each_step_on_a_new_machine(bench: Bench) -> None:
-    alice = bench.hub.human("alice")
-    issue = alice.open_issue("rms_norm is slow").number
-    bench.work()
+@pytest.fixture
+def issue(bench: Bench) -> int:
+    number = bench.hub.human("alice").open_issue("rms_norm is slow").number
+    bench.hub.events.clear()
+    return number
+
+
+def approve(bench: Bench, issue: int, login: str = "alice") -> None:
+    bench.hub.human(login).react(bench.question(issue))
+    bench.sweep()
+
+
+def test_from_a_comment_to_a_pull_request_each_step_on_a_new_machine(bench: Bench, issue: int) -> None:
     bench.comment("alice", issue, "/optimize rms_norm")
     assert bench.stages.calls == ["profile"]
-    for stages in (["v1", "v2", "compare"], ["finalize"], []):
+    for steps in (OPTIMIZE_STEPS, ["finalize"], []):
         bench.new_machine()
         bench.sweep()  # nobody has answered: nothing happens
-        before = list(bench.stages.calls)
-        alice.react(bench.question(issue))
-        bench.sweep()
-        assert bench.stages.calls == before + stages
-    (pull,) = [one for one in bench.hub.state.issues.values() if one.pull is not None]
-    changed = bench.hub.git.run("diff", "--name-only", f"{bench.hub.default_sha}", pull.pull.head_sha).decode().split()
-    assert changed == [KERNEL]
-    assert f"#{issue}" in pull.body
+        before, said = list(bench.stages.calls), len(bench.said(issue))
+        approve(bench, issue)
+        assert bench.stages.calls == before + steps
+        assert len(bench.said(issue)) == said + 2  # who approved, and what came of it
+    (pull,) = bench.pulls
+    assert bench.changed(pull) == [KERNEL]
+    assert f"Asked for in #{issue} by alice, approved by alice" in pull.body
     assert "is open" in bench.said(issue)[-1]
+    bench.sweep()
+    assert len(bench.pulls) == 1
+
+
+def test_a_comment_approves_and_chooses(bench: Bench, issue: int) -> None:
+    bench.comment("alice", issue, "/optimize kernel rms_norm")
+    bench.comment("alice", issue, "/optimize approve")
+    assert bench.stages.calls == ["profile", *OPTIMIZE_STEPS]
+    bench.comment("alice", issue, "/optimize approve v2")
+    assert bench.stages.calls[-1] == "finalize"
+    assert "approve v1" not in bench.said(issue)[-1]
+
+
+def test_autonomous_runs_up_to_the_pull_request_without_asking(bench: Bench, issue: int) -> None:
+    bench.comment("alice", issue, "/optimize rms_norm mode=autonomous")
+    assert bench.changed(bench.pulls[0]) == [KERNEL]
+    assert all("Shall I" not in text for text in bench.said(issue))
+
+
+def test_autonomous_of_a_writer_still_asks_before_the_pull_request(bench: Bench, issue: int) -> None:
+    bench.comment("bob", issue, "/optimize rms_norm mode=autonomous")
+    assert bench.pulls == []
+    approve(bench, issue, "bob")
+    assert bench.pulls == []
+    approve(bench, issue)
+    assert len(bench.pulls) == 1
+
+
+def test_started_by_hand_without_an_issue_opens_one_and_with_one_uses_it(bench: Bench, issue: int) -> None:
+    alice = bench.hub.human("alice")
+    alice.dispatch("liger-perf.yml", inputs={"kernel": "rms_norm", "issue": str(issue)})
+    bench.work()
+    assert "Shall I" in bench.said(issue)[-1]
+    alice.dispatch("liger-perf.yml", inputs={"kernel": "swiglu"})
+    bench.work()
+    opened = max(bench.hub.state.issues)
+    assert bench.hub.state.issues[opened].title == "Optimize the swiglu kernel"
+
+
+@pytest.mark.parametrize("login", ["mallory", "carol"])
+def test_who_is_no_maintainer_starts_nothing_and_is_told_once(bench: Bench, issue: int, login: str) -> None:
+    for _ in range(3):
+        bench.comment(login, issue, "/optimize rms_norm")
+    assert bench.stages.calls == []
+    assert len(bench.said(issue)) == 1
+    assert "needs one of these roles" in bench.said(issue)[0]
+
+
+@pytest.mark.parametrize("login", ["mallory", "carol", "bob"])
+def test_who_is_no_maintainer_approves_and_chooses_nothing(bench: Bench, issue: int, login: str) -> None:
+    bench.comment("alice", issue, "/optimize rms_norm")
+    said = len(bench.said(issue))
+    approve(bench, issue, login)
+    assert len(bench.said(issue)) == said
+    for _ in range(3):
+        bench.comment(login, issue, "/optimize approve v2")
+    assert bench.stages.calls == ["profile"]
+    assert len(bench.said(issue)) == said + 1  # the refusal, once
+
+
+def test_a_question_that_was_edited_cannot_be_approved_and_that_is_said_once(bench: Bench, issue: int) -> None:
+    bench.comment("alice", issue, "/optimize rms_norm")
+    question = bench.question(issue)
+    bench.hub.human("alice").react(question)
+    bench.hub.human("bob").edit(question, "Shall I delete everything?")
+    for _ in range(3):
+        bench.sweep()
+    assert bench.stages.calls == ["profile"]
+    assert sum("was edited" in text for text in bench.said(issue)) == 1
+
+
+def test_an_approval_that_was_edited_does_not_count(bench: Bench, issue: int) -> None:
+    bench.comment("alice", issue, "/optimize rms_norm")
+    alice = bench.hub.human("alice")
+    written = alice.comment(issue, "Thank you").id
+    bench.hub.human("bob").edit(written, "/optimize approve")
+    bench.work()
+    bench.sweep()
+    assert bench.stages.calls == ["profile"]
+
+
+def test_a_reaction_on_another_comment_means_nothing(bench: Bench, issue: int) -> None:
+    asked = bench.comment("alice", issue, "/optimize rms_norm")
+    alice = bench.hub.human("alice")
+    status = bench.bots(issue)[0].id
+    assert status != bench.question(issue)
+    for number in (asked, status):
+        alice.react(number)
+    bench.sweep()
+    assert bench.stages.calls == ["profile"]
+
+
+def test_an_approval_older_than_the_question_means_nothing_and_the_reason_is_said_once(
+    bench: Bench, issue: int
+) -> None:
+    early = bench.comment("alice", issue, "/optimize approve")
+    bench.comment("alice", issue, "/optimize rms_norm")
+    for _ in range(2):
+        bench.sweep()
+    assert bench.stages.calls == ["profile"]
+    assert early < bench.question(issue)
+    assert sum("no session in this thread" in text for text in bench.said(issue)) == 1
+
+
+def test_a_no_of_a_maintainer_ends_it(bench: Bench, issue: int) -> None:
+    bench.comment("alice", issue, "/optimize rms_norm")
+    bench.hub.human("alice").react(bench.question(issue), "-1")
+    approve(bench, issue)
+    assert bench.stages.calls == ["profile"]
+    assert "Rejected by alice" in bench.said(issue)[-1]
+
+
+def test_a_kernel_that_changed_since_is_not_optimised_further(bench: Bench, issue: int) -> None:
+    bench.comment("alice", issue, "/optimize rms_norm")
+    bench.hub.human("bob").push("main", {"README.md": "other\n"})
+    approve(bench, issue)
+    assert bench.stages.calls == ["profile", *OPTIMIZE_STEPS]  # another file does not matter
+    bench.hub.human("bob").push("main", {KERNEL: "def forward(x):\n    return x\n"})
+    approve(bench, issue)
+    assert "finalize" not in bench.stages.calls
+    assert "has changed since the start" in bench.said(issue)[-1]
+
+
+def test_a_check_that_fails_before_the_start_is_told_with_what_to_do(bench: Bench, issue: int) -> None:
+    bench.hub.human("bob").push("main", {KERNEL: "def forward(x:\n"})
+    bench.comment("alice", issue, "/optimize rms_norm")
+    assert bench.stages.calls == []
+    assert "Profile could not begin" in bench.said(issue)[-1]
+    assert "'(' was never closed" in bench.said(issue)[-1]
+    bench.hub.human("bob").push("main", {KERNEL: "def forward(x):\n    return x * 1\n"})
+    bench.comment("alice", issue, "/optimize rms_norm")
+    assert bench.stages.calls == ["profile"]
+
+
+def test_a_branch_that_someone_else_wrote_is_refused(bench: Bench, issue: int) -> None:
+    bench.comment("alice", issue, "/optimize rms_norm")
+    (name,) = bench.hub.git.refs("refs/heads/liger-perf/")
+    branch = name.removeprefix("refs/heads/")
+    bench.hub.human("bob").push(branch, {"session.json": "{}"})
+    approve(bench, issue)
+    assert bench.stages.calls == ["profile"]

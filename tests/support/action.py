@@ -14,19 +14,15 @@ from liger_perf.action.main import run
 from liger_perf.action.settings import read_settings
 from liger_perf.adapters.terminal import Terminal
 from liger_perf.app import Wiring
-from liger_perf.localhub import Hub, serve
+from liger_perf.localhub import Hub, SteppingClock, serve
 from liger_perf.localhub.events import Event
+from liger_perf.localhub.records import Comment, Issue
 from support.fake_stages import FakeStages, wiring
 from support.repository import make_repository
 
 WORKFLOW = ".github/workflows/liger-perf.yml"
 KERNEL = "src/liger_kernel/ops/rms_norm.py"
 SWEEP = Event("schedule", {}, "refs/heads/main", "", "github")
-
-
-def now() -> datetime:
-    """GitHub's clock, in whole seconds: deadlines count from it."""
-    return datetime.now(UTC).replace(microsecond=0)
 
 
 @dataclass
@@ -89,24 +85,29 @@ class Bench:
         """What the bot has written in a thread, in order."""
         return [comment.body for comment in self.bots(number)]
 
-    def bots(self, number: int) -> list:  # type: ignore[type-arg]
-        return [
-            comment for comment in self.hub.state.comments_of(number) if comment.author.login == "github-actions[bot]"
-        ]
+    def bots(self, number: int) -> list[Comment]:
+        return [one for one in self.hub.state.comments_of(number) if one.author.login == "github-actions[bot]"]
 
     def question(self, number: int) -> int:
         """The comment that asks, the last of them."""
-        return next(
-            int(one.id)
-            for one in reversed(self.bots(number))
-            if "Shall I" in one.body.splitlines()[0] or "Shall I" in one.body
-        )
+        return next(one.id for one in reversed(self.bots(number)) if "Shall I" in one.body)
+
+    @property
+    def pulls(self) -> list[Issue]:
+        """The pull requests that are open."""
+        return [one for one in self.hub.state.issues.values() if one.pull is not None and one.state == "open"]
+
+    def changed(self, pull: Issue) -> list[str]:
+        """The files that a pull request changes."""
+        assert pull.pull is not None
+        names = self.hub.git.run("diff", "--name-only", self.hub.default_sha, pull.pull.head_sha)
+        return names.decode().split()
 
 
 @contextmanager
 def action_bench(folder: Path) -> Iterator[Bench]:
     source = make_repository(folder / "source", git=False)
-    hub = Hub.create(folder / "hub", source=source, clock=now)
+    hub = Hub.create(folder / "hub", source=source, clock=SteppingClock(datetime.now(UTC).replace(microsecond=0)))
     for login, role in (("alice", "maintain"), ("bob", "write"), ("carol", "triage"), ("mallory", None)):
         hub.person(login, role)
     hub.workflow(WORKFLOW, "Optimize")

@@ -216,7 +216,12 @@ def happened(outcome: Outcome, facts: Facts) -> Effects:
         case PullRequestFailed(why=why, compare_url=url):
             return end(view, Ending.FAILED, "not-opened", replies.pull_request_failed(why, url))
         case StageRefused(stage=stage, what=what, details=details):
-            return end(view, Ending.FAILED, f"refused/{stage}", replies.stage_refused(stage, what, details))
+            return end(
+                view,
+                Ending.FAILED,
+                f"refused/{stage}",
+                replies.stage_refused(stage, view.conversation.kernel, what, details),
+            )
         case JobCrashed(what=what, run=run, run_url=url):
             return end(view, Ending.FAILED, f"crash/{run}", replies.crash(what, url))
         case _:

@@ -153,14 +153,15 @@ def stage_failed(stage: Stage, what: str) -> str:
     )
 
 
-def stage_refused(stage: Stage, what: str, details: tuple[str, ...]) -> str:
+def stage_refused(stage: Stage, kernel: str, what: str, details: tuple[str, ...]) -> str:
     """A stage could not begin, mostly because a check before it failed."""
     return compose(
         f"**{stage.capitalize()} could not begin: {plain(what.rstrip('.'))}.** Nothing was applied.",
         "\n".join(["```text", *(shortened(line.replace("```", ""), 300) for line in details[:40]), "```"])
         if details
         else "",
-        f"After the cause is gone: {_resume(inline=True)}",
+        f"If the repository has to change, `/optimize {kernel}` starts anew after that. "
+        f"If the runner had the problem: {_resume(inline=True)}",
     )
 
 

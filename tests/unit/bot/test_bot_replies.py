@@ -240,7 +240,7 @@ def texts(nasty: str, many: int) -> list[str]:
         replies.kernels((nasty,) * many),
         replies.cancelled(user),
         replies.stage_failed(Stage.FINALIZE, nasty * many),
-        replies.stage_refused(Stage.PROFILE, nasty * many, (nasty,) * many),
+        replies.stage_refused(Stage.PROFILE, "rms_norm", nasty * many, (nasty,) * many),
         replies.crash(nasty * many, URL),
         replies.pull_request_failed(nasty * many, URL),
         replies.pull_request_failed(nasty, nasty),

@@ -50,11 +50,20 @@ class Jobs:
                 if not is_status(error, 404, 409):
                     raise
 
+    def _run_of(self, number: int) -> WorkflowRun | None:
+        """A run; None where it was deleted, which only an ended one can be."""
+        try:
+            return self._site.repository.get_workflow_run(number)
+        except GithubException as error:
+            if is_status(error, 404):
+                return None
+            raise
+
     def _others(self, talk: Conversation) -> list[WorkflowRun]:
         repository, found = self._site.repository, dict[int, WorkflowRun]()
         if talk.run and talk.run != self._run:
-            run = repository.get_workflow_run(int(talk.run))
-            if run.status in _OPEN:
+            run = self._run_of(int(talk.run))
+            if run is not None and run.status in _OPEN:
                 found[run.id] = run
         for status in ("queued", "in_progress"):
             for run in repository.get_workflow_runs(status=status):
