@@ -4,6 +4,9 @@ PYTHON ?= python3
 # The simulated device needs no CUDA. Where an index has the build for CPUs, 2.13.0+cpu, this version takes it, and a newer one
 # would not; from PyPI alone it is the build for CUDA, which works as well and is gigabytes larger.
 TORCH ?= torch==2.13.0
+# The release of Liger-Kernel whose kernels the tests rewrite; `make liger` fetches it.
+LIGER_VERSION ?= 0.8.5
+LIGER := build/liger_kernel-$(LIGER_VERSION)
 # How many tests at once.
 JOBS ?= 2
 
@@ -11,7 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.liger-perf-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-fast test-gpu soak lint format clean
+.PHONY: help venv liger test test-fast test-gpu soak lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +32,14 @@ $(STAMP): pyproject.toml examples/mini_liger/pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps -e examples/mini_liger
 	@touch $@
 
+liger: $(LIGER) ## fetch Liger-Kernel's source release, for the tests on its kernels (skipped without)
+
+$(LIGER): $(STAMP)
+	$(BIN)/python -m pip download --quiet --no-deps --no-binary :all: --dest build liger-kernel==$(LIGER_VERSION)
+	tar xzf $(LIGER).tar.gz -C build
+	@touch $@
+
+test: export LIGER_PERF_LIGER_SDIST ?= $(abspath $(wildcard $(LIGER)))
 test: $(STAMP) ## run all tests that need no GPU, whole pipelines on the simulated device included
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m 'not gpu' --junitxml=build/junit.xml
 

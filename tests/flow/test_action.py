@@ -185,3 +185,63 @@ def test_a_branch_that_someone_else_wrote_is_refused(bench: Bench, issue: int) -
     bench.hub.human("bob").push(branch, {"session.json": "{}"})
     approve(bench, issue)
     assert bench.stages.calls == ["profile"]
+
+
+def test_a_comment_that_github_took_but_did_not_acknowledge_is_not_posted_again(bench: Bench, issue: int) -> None:
+    bench.hub.faults.bad_gateway_after("POST", r"/issues/\d+/comments$", times=1)
+    bench.comment("alice", issue, "/optimize list")
+    assert len(bench.said(issue)) == 1
+
+
+@pytest.mark.parametrize("path", [r"/reactions$", r"/issues/comments/\d+$", r"/collaborators/alice/permission$"])
+def test_what_github_does_not_answer_is_no_approval_and_no_rejection(bench: Bench, issue: int, path: str) -> None:
+    bench.comment("alice", issue, "/optimize rms_norm")
+    said = len(bench.said(issue))
+    bench.hub.human("alice").react(bench.question(issue))
+    bench.hub.faults.secondary_limit("GET", path, retry_after=0, times=50)
+    bench.sweep()
+    assert bench.stages.calls == ["profile"]
+    assert len(bench.said(issue)) == said
+    bench.hub.faults.clear()
+    bench.sweep()
+    assert bench.stages.calls == ["profile", *OPTIMIZE_STEPS]
+
+
+def test_a_stage_that_fails_is_told_and_resumed_by_a_person(bench: Bench, issue: int) -> None:
+    bench.stages.winner = "v9"
+    bench.comment("alice", issue, "/optimize rms_norm mode=autonomous")
+    assert "failed" in bench.said(issue)[-1] or "could not begin" in bench.said(issue)[-1]
+    assert bench.pulls == []
+    bench.sweep()
+    assert bench.stages.calls.count("compare") == 1  # it waits for a person
+
+
+def test_cancelled_while_a_stage_runs_nothing_of_it_counts(bench: Bench, issue: int) -> None:
+    def cancel(step: str) -> None:
+        if step == "v2":
+            bench.hub.human("alice").comment(issue, "/optimize cancel")
+            bench.handle(bench.hub.events.popleft())
+
+    bench.stages.before = cancel
+    bench.comment("alice", issue, "/optimize rms_norm mode=autonomous")
+    assert bench.stages.calls == ["profile", "v1", "v2"]
+    assert "Cancelled by alice" in bench.said(issue)[-1]
+    bench.sweep()
+    assert bench.pulls == []
+
+
+def test_two_sweeps_at_once_write_nothing_twice(bench: Bench, issue: int) -> None:
+    bench.comment("alice", issue, "/optimize rms_norm")
+    bench.hub.human("alice").react(bench.question(issue))
+    swept = False
+
+    def sweep_again(step: str) -> None:
+        nonlocal swept
+        if not swept:
+            swept = True
+            bench.sweep()
+
+    bench.stages.before = sweep_again
+    bench.sweep()
+    texts = bench.said(issue)
+    assert len({text.splitlines()[-1] for text in texts}) == len(texts)

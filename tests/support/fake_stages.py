@@ -50,7 +50,7 @@ class FakeStages:
         self.calls: list[str] = []
         self.edit = edit
         self.winner = "v2"
-        self._before = before
+        self.before = before
 
     def profile(self, context: StageContext) -> StageOutcome:
         self._step("profile")
@@ -77,7 +77,7 @@ class FakeStages:
         context.record_variant(variant_result(name, Decision.REJECTED if name == "v1" else Decision.ACCEPTED))
 
     def _step(self, name: str) -> None:
-        self._before(name)
+        self.before(name)
         self.calls.append(name)
 
     def finalize(self, variant: str, context: StageContext) -> StageOutcome:
