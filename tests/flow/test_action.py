@@ -244,4 +244,6 @@ def test_two_sweeps_at_once_write_nothing_twice(bench: Bench, issue: int) -> Non
     bench.stages.before = sweep_again
     bench.sweep()
     texts = bench.said(issue)
+    assert bench.stages.calls == ["profile", *OPTIMIZE_STEPS]
+    assert "Shall I" in texts[-1]
     assert len({text.splitlines()[-1] for text in texts}) == len(texts)

@@ -16,7 +16,7 @@ from liger_perf.adapters.terminal import Terminal
 from liger_perf.app import Wiring
 from liger_perf.localhub import Hub, SteppingClock, serve
 from liger_perf.localhub.events import Event
-from liger_perf.localhub.records import Comment, Issue
+from liger_perf.localhub.records import Comment, Issue, Workflow
 from support.fake_stages import FakeStages, wiring
 from support.repository import make_repository
 
@@ -30,11 +30,11 @@ class Bench:
     """The hub, its people (alice maintains, bob writes, carol triages, mallory is a stranger), and the action."""
 
     hub: Hub
+    workflow: Workflow
     folder: Path
     stages: FakeStages = field(default_factory=lambda: FakeStages(edit="x * 2"))
     inputs: dict[str, str] = field(default_factory=dict)
     machines: int = 0
-    runs: int = 0
 
     def __post_init__(self) -> None:
         self.made: Wiring = wiring(self.stages)
@@ -45,7 +45,8 @@ class Bench:
 
     def handle(self, event: Event, *, token: str = "") -> Report:
         """One event in a job of its own."""
-        self.runs += 1
+        job = self.hub.state.add_run(self.workflow, event.name, "main", self.hub.default_sha, self.hub.owner)
+        self.hub.state.set_run(job.id, "in_progress")
         folder = self.folder / f"machine-{self.machines}"
         folder.mkdir(exist_ok=True)
         path = folder / "event.json"
@@ -56,7 +57,7 @@ class Bench:
             "GITHUB_REPOSITORY": self.hub.full_name,
             "GITHUB_API_URL": self.hub.base_url,
             "GITHUB_SERVER_URL": self.hub.base_url,
-            "GITHUB_RUN_ID": str(900_000 + self.runs),
+            "GITHUB_RUN_ID": str(job.id),
             "GITHUB_WORKFLOW_REF": f"{self.hub.full_name}/{WORKFLOW}@refs/heads/main",
             "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
             "RUNNER_TEMP": str(folder),
@@ -65,7 +66,10 @@ class Bench:
             "INPUT_SIMULATED-PULL-REQUESTS": "true",
             **{f"INPUT_{name.upper()}": value for name, value in self.inputs.items()},
         }
-        return run(read_settings(environment), Terminal(interactive=False), self.made)
+        try:
+            return run(read_settings(environment), Terminal(interactive=False), self.made)
+        finally:
+            self.hub.state.set_run(job.id, "completed", "success")
 
     def work(self) -> None:
         """Every event that is waiting."""
@@ -110,6 +114,6 @@ def action_bench(folder: Path) -> Iterator[Bench]:
     hub = Hub.create(folder / "hub", source=source, clock=SteppingClock(datetime.now(UTC).replace(microsecond=0)))
     for login, role in (("alice", "maintain"), ("bob", "write"), ("carol", "triage"), ("mallory", None)):
         hub.person(login, role)
-    hub.workflow(WORKFLOW, "Optimize")
+    workflow = hub.workflow(WORKFLOW, "Optimize")
     with serve(hub):
-        yield Bench(hub, folder)
+        yield Bench(hub, workflow, folder)
