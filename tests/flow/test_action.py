@@ -247,3 +247,32 @@ def test_two_sweeps_at_once_write_nothing_twice(bench: Bench, issue: int) -> Non
     assert bench.stages.calls == ["profile", *OPTIMIZE_STEPS]
     assert "Shall I" in texts[-1]
     assert len({text.splitlines()[-1] for text in texts}) == len(texts)
+
+
+def test_a_commit_that_does_not_exist_is_not_worked_on(bench: Bench, issue: int) -> None:
+    bench.comment("alice", issue, f"/optimize rms_norm sha={'0' * 40}")
+    assert bench.stages.calls == []
+    assert "which commit and files are meant" in bench.said(issue)[-1]
+
+
+def test_in_a_pull_request_its_head_is_optimised_and_the_result_goes_to_its_branch(bench: Bench) -> None:
+    bob = bench.hub.human("bob")
+    bob.push("faster", {KERNEL: "def forward(x):\n    return x * 1  # bob's\n"})
+    number = bob.open_pull("faster").number
+    bench.hub.events.clear()
+    bench.comment("alice", number, "/optimize rms_norm mode=autonomous")
+    made = max(bench.pulls, key=lambda pull: pull.number)
+    assert made.pull is not None
+    assert made.pull.base_ref == "faster"
+    changed = bench.hub.git.run("diff", "faster", made.pull.head_sha).decode()
+    assert "+    return x * 2  # bob's" in changed
+    assert changed.count("diff --git") == 1
+
+
+def test_a_fork_needs_an_approver_who_names_the_commit(bench: Bench) -> None:
+    pull = bench.hub.human("mallory").open_fork_pull({KERNEL: "def forward(x):\n    return x * 1\n"})
+    bench.hub.events.clear()
+    bench.comment("mallory", pull.number, "/optimize rms_norm")
+    bench.comment("alice", pull.number, "/optimize rms_norm")
+    assert bench.stages.calls == []
+    assert "has to name the commit" in bench.said(pull.number)[-1]

@@ -10,6 +10,7 @@ from typing import assert_never
 from liger_perf.adapters.github.branches import SessionBranches, Stored
 from liger_perf.adapters.github.jobs import Jobs
 from liger_perf.adapters.github.readings import Readings
+from liger_perf.adapters.github.site import said
 from liger_perf.bot.approvals import NO, YES
 from liger_perf.bot.authority import Policy, Thread
 from liger_perf.bot.commands import Approve, Optimize, Reject
@@ -158,7 +159,8 @@ class Gatherer:
                 return None
         if not isinstance(command, Optimize):
             return None
-        return self._readings.frozen(command.request.kernel, command.sha or sha, branch)
+        # A commit that someone named need not exist.
+        return said(lambda: self._readings.frozen(command.request.kernel, command.sha or sha, branch))
 
 
 def _thread_and_person(event: Event | Outcome) -> tuple[int, User | None]:
