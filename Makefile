@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.liger-perf-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv liger test test-fast test-gpu soak lint format clean
+.PHONY: help venv liger test test-fast test-gpu soak lint lint-actions format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,12 +52,21 @@ test-gpu: $(STAMP) ## run the tests that need an NVIDIA GPU (make venv TORCH='to
 soak: $(STAMP) ## kill real runs on the simulated device fifty times (about half an hour)
 	$(BIN)/python tools/kill_soak.py --kills 50
 
-lint: $(STAMP) ## check style, types and the boundaries between the modules
+WORKFLOWS := .github/workflows/*.yml examples/workflows/*.yml
+
+lint: $(STAMP) lint-actions ## check style, types, the boundaries between the modules, and what packages the action
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/mypy tools/*.py
 	$(BIN)/lint-imports
+
+lint-actions: $(STAMP) ## check action.yml, the Dockerfile and the workflows
+	$(BIN)/zizmor --offline --quiet --persona pedantic . examples/workflows/liger-perf.yml
+	$(BIN)/actionlint $(WORKFLOWS)
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)
 
 format: $(STAMP) ## repair what ruff can repair
 	$(BIN)/ruff check --fix
