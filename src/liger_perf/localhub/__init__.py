@@ -14,7 +14,8 @@ from liger_perf.localhub.clock import SteppingClock
 from liger_perf.localhub.hub import Hub
 from liger_perf.localhub.human import Human
 from liger_perf.localhub.refused import Refused
+from liger_perf.localhub.runner import Grace, Job, Runner
 from liger_perf.localhub.server import serve
 from liger_perf.localhub.world import ContractBroken
 
-__all__ = ["ContractBroken", "Hub", "Human", "Refused", "SteppingClock", "serve"]
+__all__ = ["ContractBroken", "Grace", "Hub", "Human", "Job", "Refused", "Runner", "SteppingClock", "serve"]

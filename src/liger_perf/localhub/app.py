@@ -106,7 +106,12 @@ class App:
             raise Refused(422, f"Invalid request.\n\n{error}")
         first = {name: request.args[name] for name in request.args}
         url = self.world.links.api(exchange.path)
-        return route.handler(Ask(self.world, exchange.actor, values, first, {} if body is None else body, url))
+        ask = Ask(self.world, exchange.actor, values, first, {} if body is None else body, url)
+        try:
+            return route.handler(ask)
+        finally:
+            for witness in self.world.witnesses:
+                witness(exchange.actor, exchange.method, exchange.path)
 
     def _route(self, exchange: Exchange) -> tuple[Route, dict[str, str]]:
         hit = find(exchange.method, exchange.path)

@@ -17,6 +17,7 @@ class Event:
         payload: what stands in the file of `GITHUB_EVENT_PATH`.
         ref: `GITHUB_REF`. A comment runs the workflow of the default branch, whatever it stands under.
         sha: `GITHUB_SHA`.
+        run: id of the run that GitHub made for it at once; None where the runner makes one.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Event:
     ref: str
     sha: str
     actor: str
+    run: int | None = None
 
     @property
     def action(self) -> str | None:

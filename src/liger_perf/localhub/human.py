@@ -9,7 +9,7 @@ from typing import Any
 
 from liger_perf.localhub.actors import Actor, Needs, authorise
 from liger_perf.localhub.commits import Person, write_commit
-from liger_perf.localhub.deeds import dispatches, issues, pulls, refs
+from liger_perf.localhub.deeds import dispatches, issues, pulls, refs, runs
 from liger_perf.localhub.gitstore import ABSENT, TreeChange
 from liger_perf.localhub.records import Comment, Issue, Pull, Reaction, Role, Run, User
 from liger_perf.localhub.refused import not_found
@@ -158,6 +158,12 @@ class Human:
         return write_commit(git, git.write_tree(parent, changes), (parent,), me, me, f"{message}\n")
 
     # Workflows
+
+    def cancel(self, run_id: int, *, force: bool = False) -> Run:
+        """Cancel a run, at once where it is forced."""
+        with self.world.lock:
+            self._must("write")
+            return runs.cancel(self.world, run_id, force=force)
 
     def dispatch(self, workflow: str, ref: str = "", inputs: Mapping[str, Any] | None = None) -> Run:
         """Start a workflow by hand, named by its file."""

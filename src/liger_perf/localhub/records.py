@@ -11,6 +11,7 @@ Role: TypeAlias = Literal["read", "triage", "write", "maintain", "admin"]
 ROLES: tuple[Role, ...] = ("read", "triage", "write", "maintain", "admin")
 
 REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
+Cancelling: TypeAlias = Literal["no", "asked", "forced"]
 BODY_LIMIT = 65536  # characters of an issue's or a comment's body
 
 
@@ -154,7 +155,11 @@ class Workflow:
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a workflow. The hub starts none of the jobs: whoever drives the hub plays the runner."""
+    """A run of a workflow. The hub starts none of the jobs: `runner` does, or whoever else drives the hub.
+
+    Args:
+        cancelling: somebody asked for an end while the job ran; the runner ends it, `forced` at once.
+    """
 
     id: int
     number: int
@@ -168,3 +173,5 @@ class Run:
     status: str = "queued"
     conclusion: str | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    cancelling: Cancelling = "no"
+    attempt: int = 1

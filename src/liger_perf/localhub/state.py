@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from liger_perf.localhub.clock import Clock
 from liger_perf.localhub.records import (
     REACTIONS,
+    Cancelling,
     CheckRun,
     Comment,
     Issue,
@@ -144,9 +145,26 @@ class State:
         self.runs[run.id] = run
         return run
 
-    def set_run(self, run_id: int, status: str, conclusion: str | None = None) -> Run:
-        """What the driver that plays the runner reports."""
-        run = replace(found(self.runs, run_id), status=status, conclusion=conclusion, updated_at=self.clock())
+    def set_run(
+        self, run_id: int, status: str, conclusion: str | None = None, cancelling: Cancelling | None = None
+    ) -> Run:
+        """What the runner reports; `cancelling` stays as it is where none is given."""
+        old = found(self.runs, run_id)
+        run = replace(
+            old,
+            status=status,
+            conclusion=conclusion,
+            cancelling=cancelling or old.cancelling,
+            updated_at=self.clock(),
+        )
+        self.runs[run_id] = run
+        return run
+
+    def again(self, run_id: int) -> Run:
+        """Queue a run once more."""
+        old = found(self.runs, run_id)
+        again = {"status": "queued", "conclusion": None, "cancelling": "no"}
+        run = replace(old, **again, attempt=old.attempt + 1, updated_at=self.clock())
         self.runs[run_id] = run
         return run
 

@@ -46,6 +46,7 @@ class World:
     Args:
         gates: called before each request is carried out, with the actor, the method and the path; one that raises
             `Refused` answers it. Limits go here.
+        witnesses: called after each request was carried out and before its answer is sent, with the same.
         violations: what broke the contract so far; `serve` raises them at its end.
     """
 
@@ -63,6 +64,7 @@ class World:
     log: list[Logged] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     gates: list[Callable[[Actor | None, str, str], None]] = field(default_factory=list)
+    witnesses: list[Callable[[Actor | None, str, str], None]] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -84,8 +86,17 @@ class World:
         assert sha is not None, "a hub starts with a commit"
         return sha
 
-    def emit(self, actor: Actor, name: str, payload: Mapping[str, Any], *, ref: str = "", sha: str = "") -> None:
-        """Queue an event, unless GitHub would start nothing for it.
+    def emit(
+        self,
+        actor: Actor,
+        name: str,
+        payload: Mapping[str, Any],
+        *,
+        ref: str = "",
+        sha: str = "",
+        run: int | None = None,
+    ) -> None:
+        """Queue an event, unless GitHub would start nothing for it. `run`: the run that was made for it already.
 
         Raises:
             ContractBroken: the payload is not as GitHub describes it.
@@ -93,7 +104,7 @@ class World:
         dispatched = name in {"workflow_dispatch", "repository_dispatch"}
         if not actor.starts_workflows and not dispatched:
             return
-        event = Event(name, payload, ref or self.default_ref, sha or self.default_sha, actor.user.login)
+        event = Event(name, payload, ref or self.default_ref, sha or self.default_sha, actor.user.login, run)
         error = self.contract.payload_error(event.described_as, payload)
         if error is not None:
             self.violations.append(f"payload of {event.described_as}: {error}")

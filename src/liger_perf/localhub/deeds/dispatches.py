@@ -44,7 +44,7 @@ def dispatch(world: World, actor: Actor, workflow: Workflow, ref: str, inputs: M
     run = world.state.add_run(workflow, "workflow_dispatch", branch, sha, actor.user, dict(inputs))
     full = f"refs/heads/{branch}"
     payload = webhooks.workflow_dispatch(world, workflow, full, inputs, actor.user)
-    world.emit(actor, "workflow_dispatch", payload, ref=full, sha=sha)
+    world.emit(actor, "workflow_dispatch", payload, ref=full, sha=sha, run=run.id)
     return run
 
 

@@ -44,7 +44,7 @@ def run(world: World, value: Run) -> dict[str, Any]:
         "path": of.path,
         "workflow_id": of.id,
         "run_number": value.number,
-        "run_attempt": 1,
+        "run_attempt": value.attempt,
         "event": value.event,
         "status": value.status,
         "conclusion": value.conclusion,

@@ -117,6 +117,11 @@ def workflow_dispatch(
     return {"inputs": dict(inputs) or None, "ref": ref, "workflow": workflow.path, **_frame(world, sender)}
 
 
+def schedule(world: World, workflow: Workflow, cron: str) -> dict[str, Any]:
+    """`schedule`: no webhook, so GitHub describes it nowhere; a run finds this in its file."""
+    return {"schedule": cron, "workflow": workflow.path, **_frame(world, world.owner)}
+
+
 def repository_dispatch(
     world: World, event_type: str, client_payload: Mapping[str, Any], sender: User
 ) -> dict[str, Any]:

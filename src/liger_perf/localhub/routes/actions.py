@@ -8,6 +8,7 @@ from typing import Any
 
 from liger_perf.localhub.actors import Needs
 from liger_perf.localhub.deeds import dispatches as deeds
+from liger_perf.localhub.deeds import runs
 from liger_perf.localhub.records import Run
 from liger_perf.localhub.refused import unprocessable
 from liger_perf.localhub.render import actions as render
@@ -15,6 +16,7 @@ from liger_perf.localhub.routes.registry import Answer, Ask, route
 from liger_perf.localhub.state import found
 
 READ = Needs(("actions",))
+CANCEL = Needs(("actions",), "write", role="write")
 CHECKS = Needs(("checks",), "write", apps_only=True)
 
 
@@ -76,6 +78,20 @@ def _runs(ask: Ask, runs: list[Run]) -> list[Run]:
 def get_run(ask: Ask) -> Answer:
     """One run."""
     return Answer(200, render.run(ask.world, found(ask.world.state.runs, ask.number("run_id"))))
+
+
+@route("POST", "/actions/runs/{run_id}/cancel", CANCEL)
+def cancel_run(ask: Ask) -> Answer:
+    """Ask for the end of a run; whoever asks sees later when it has ended."""
+    runs.cancel(ask.world, ask.number("run_id"))
+    return Answer(202, {})
+
+
+@route("POST", "/actions/runs/{run_id}/force-cancel", CANCEL)
+def force_cancel_run(ask: Ask) -> Answer:
+    """The same, without waiting for what the job does about it."""
+    runs.cancel(ask.world, ask.number("run_id"), force=True)
+    return Answer(202, {})
 
 
 @route("POST", "/check-runs", CHECKS)

@@ -27,6 +27,16 @@ def get_contents(ask: Ask) -> Answer:
     return Answer(200, [render.content(ask.world, revision, entry) for entry in inside])
 
 
+@route("GET", "/commits", READ)
+def list_commits(ask: Ask) -> Answer:
+    """The commits that a branch or SHA leads to, newest first, or those of them that touch a path."""
+    world = ask.world
+    start = world.git.resolve(ask.query.get("sha", world.default_branch))
+    path = ("--", ask.query["path"]) if "path" in ask.query else ()
+    shas = world.git.text("rev-list", start, *path).split()
+    return ask.listed(shas, lambda _, sha: render.commit(world, read_commit(world.git, world.signer, sha)))
+
+
 @route("GET", "/commits/{ref}", READ)
 def get_commit(ask: Ask) -> Answer:
     """A commit by SHA, branch or tag, with the files that it changes."""
