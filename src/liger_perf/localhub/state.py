@@ -163,8 +163,14 @@ class State:
     def again(self, run_id: int) -> Run:
         """Queue a run once more."""
         old = found(self.runs, run_id)
-        again = {"status": "queued", "conclusion": None, "cancelling": "no"}
-        run = replace(old, **again, attempt=old.attempt + 1, updated_at=self.clock())
+        run = replace(
+            old,
+            status="queued",
+            conclusion=None,
+            cancelling="no",
+            attempt=old.attempt + 1,
+            updated_at=self.clock(),
+        )
         self.runs[run_id] = run
         return run
 

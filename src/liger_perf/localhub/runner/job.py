@@ -15,7 +15,7 @@ LIMIT_S = 6 * 3600.0
 
 @dataclass(frozen=True)
 class Grace:
-    """How a job is ended: SIGINT, after `interrupt_s` SIGTERM, after `terminate_s` more it is killed. GitHub's times."""
+    """How a job is ended: SIGINT, after `interrupt_s` SIGTERM, `terminate_s` later it is killed. GitHub's times."""
 
     interrupt_s: float = 7.5
     terminate_s: float = 2.5
@@ -45,7 +45,7 @@ class Job:
     permissions: Mapping[str, Level] | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     limit_s: float = LIMIT_S
-    grace: Grace = Grace()
+    grace: Grace = field(default_factory=Grace)
 
     def wants(self, event: Event) -> bool:
         """Does the workflow start on this event?"""
