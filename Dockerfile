@@ -27,7 +27,7 @@ ENV PATH="/opt/liger-perf/bin:${PATH}"
 # What benchmarks, tests and style checks of a Liger-like repository import.
 # hadolint ignore=DL3013
 RUN python -m pip install --no-cache-dir \
-    datasets matplotlib pandas pytest pytest-xdist ruff seaborn transformers
+    datasets matplotlib pandas pytest pytest-xdist ruff seaborn setuptools setuptools-scm transformers wheel
 
 COPY pyproject.toml README.md LICENSE /opt/src/
 COPY src /opt/src/src

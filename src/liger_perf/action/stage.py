@@ -7,6 +7,7 @@ from pathlib import Path
 from liger_perf.action.mirror import Mirror
 from liger_perf.adapters import git
 from liger_perf.adapters.github.branches import SessionBranches, Stored, Superseded
+from liger_perf.adapters.install import ensure_installed
 from liger_perf.adapters.terminal import Terminal, error_lines
 from liger_perf.app import App, Wiring
 from liger_perf.bot.effects import RunStage, StageRefused
@@ -55,6 +56,7 @@ class StageRunner:
         checkout = self._folder / "checkouts" / talk.id
         self._terminal.note(f"fetching commit {talk.frozen.sha[:12]}")
         git.fetch(self._remote, self._token, talk.frozen.sha, checkout)
+        ensure_installed(checkout, self._folder / "install", self._terminal.note)
         app = App(self._wiring, state, self._terminal, mirror.record)
         if talk.id not in app.sessions.names():
             app.start(talk.request, checkout, until=stage, name=talk.id)
