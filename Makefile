@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.liger-perf-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv liger test test-fast test-gpu soak lint lint-actions format clean
+.PHONY: help venv liger demo test test-fast test-gpu soak lint lint-actions format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ $(LIGER): $(STAMP)
 test: export LIGER_PERF_LIGER_SDIST ?= $(abspath $(wildcard $(LIGER)))
 test: $(STAMP) ## run all tests that need no GPU, whole pipelines on the simulated device included
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m 'not gpu' --junitxml=build/junit.xml
+
+demo: $(STAMP) ## play a whole conversation, from a comment to a pull request, and write demo-output/index.html
+	$(BIN)/python -m liger_perf.demo
 
 test-fast: $(STAMP) ## run the tests without the whole pipelines
 	$(BIN)/python -m pytest -n $(JOBS) -m 'not gpu and not slow'
