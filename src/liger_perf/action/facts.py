@@ -31,6 +31,7 @@ from liger_perf.model.errors import LigerPerfError
 from liger_perf.session import journal as journals
 from liger_perf.session.entries import Stage, StageFailed
 from liger_perf.session.model import Session, fold
+from liger_perf.stages.workspace import SPEEDUP
 
 _PICTURE = ".png"
 
@@ -133,9 +134,9 @@ class Gatherer:
         folder = f"optimization/{stored.conversation.kernel}"
         text = self._branches.file(stored, f"{folder}/{last.page}") or b""
         base = f"{self._page}/blob/{stored.head}/{folder}"
-        pictures = tuple(
-            (_title(file.path), f"{base}/{file.path}?raw=true") for file in last.files if file.path.endswith(_PICTURE)
-        )
+        # The judge's ratios first: they are what the decision fell on.
+        paths = sorted((one.path for one in last.files if one.path.endswith(_PICTURE)), key=_is_script)
+        pictures = tuple((_title(path), f"{base}/{path}?raw=true") for path in paths)
         page = Page(text=text.decode(), file=last.page, url=f"{base}/{last.page}", pictures=pictures)
         return {last.stage: page}
 
@@ -199,6 +200,11 @@ def _voters(evidence: Evidence) -> Iterable[User]:
     for comment in evidence.comments or ():
         if comment.author is not None and isinstance(parse(comment.body, ()), Approve | Reject):
             yield comment.author
+
+
+def _is_script(path: str) -> bool:
+    """Whether a plot is of the repository's script."""
+    return path != SPEEDUP
 
 
 def _title(path: str) -> str:

@@ -61,6 +61,9 @@ def _start(command: Optimize, origin: Origin, allowed: Allowed, facts: Facts) ->
         return (origin.say("already", replies.already_open(other.conversation)),)
     if facts.frozen is None:
         return (origin.say("refused", replies.undecided("which commit and files are meant")),)
+    if command.budget_s is not None:
+        # To promise it in the first reply and not to keep it would be worse.
+        return (origin.say("refused", replies.unfit("a budget of GPU time cannot be kept yet; leave it out")),)
     request = msgspec.structs.replace(command.request, device=facts.policy.device)
     talk = Conversation(
         id=name,

@@ -20,12 +20,13 @@ _RESERVE = 600  # a cut section's own frame, and where the whole page is
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A page that is folded away. `file` and `url` say where the whole of it is."""
+    """A page that is folded away, or can be. `file` and `url` say where the whole of it is."""
 
     title: str
     text: str
     file: str
     url: str = ""
+    unfolded: bool = False
 
 
 def length(text: str) -> int:
@@ -51,7 +52,8 @@ def _folded(section: Section, room: int) -> str:
     if length(text) > room:
         where = link(code(section.file), section.url)
         text = f"{_cut(text, room)}\n\n*Cut here, since a comment holds no more. The whole page is {where}.*".strip()
-    return f"<details><summary>{section.title}</summary>\n\n{text}\n\n</details>"
+    opening = "<details open>" if section.unfolded else "<details>"
+    return f"{opening}<summary>{section.title}</summary>\n\n{text}\n\n</details>"
 
 
 def _cut(text: str, room: int) -> str:

@@ -71,7 +71,16 @@ def _ask(verdict: str, title: str, asked: Question, policy: Policy) -> str:
         _summary(asked.summary),
         _pictures(asked.page),
         _how_to_answer(asked, policy),
-        sections=[Section(title=title, text=asked.page.text, file=asked.page.file, url=asked.page.url)],
+        sections=[
+            Section(
+                title=title,
+                text=asked.page.text,
+                file=asked.page.file,
+                url=asked.page.url,
+                # The comparison is what is chosen from; the other pages are for reading up.
+                unfolded=asked.stage is Stage.OPTIMIZE,
+            )
+        ],
         simulated=asked.simulated,
     )
 
@@ -86,7 +95,7 @@ def _how_to_answer(asked: Question, policy: Policy) -> str:
     ]
     if others and asked.stage is Stage.OPTIMIZE:
         lines.insert(1, "Another variant: " + ", ".join(f"`/optimize approve {name}`" for name in others[:20]) + ".")
-    return "\n".join(f"- {line}" for line in lines)
+    return "**Your answer**\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
 def _summary(text: str) -> str:

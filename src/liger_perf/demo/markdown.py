@@ -21,7 +21,7 @@ Picture = Callable[[str], bytes | None]
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
-_TAG = re.compile(r"<!--.*?-->|</?(?:details|summary)>|<br ?/?>", re.DOTALL)
+_TAG = re.compile(r"<!--.*?-->|</?(?:details|summary)>|<details open>|<br ?/?>", re.DOTALL)
 
 
 class _Renderer(RendererHTML):

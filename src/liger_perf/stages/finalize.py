@@ -22,7 +22,6 @@ from liger_perf.stages.style import StyleOutcome, check_style
 from liger_perf.stages.testing import TestOutcome, run_tests
 
 replace = msgspec.structs.replace
-SPEEDUP = "plots/speedup.png"
 
 
 Assemble = Callable[[StageContext, str], FinalReport]
@@ -139,9 +138,9 @@ def _plots(context: StageContext, report: FinalReport, result: VariantResult) ->
         context.trees.remove(tree)
     if not report.final:
         return plots
-    context.workspace.write(SPEEDUP, speedup_plot(report.final, context.device))
+    context.workspace.write(names.SPEEDUP, speedup_plot(report.final, context.device))
     where = "on the whole grid" if report.fresh else "at the script's own points"
-    speedup = Plot(path=SPEEDUP, title=f"original over optimized, judged {where}")
+    speedup = Plot(path=names.SPEEDUP, title=f"original over optimized, judged {where}")
     return Plots(pictures=(*plots.pictures, speedup), missing=plots.missing)
 
 

@@ -11,6 +11,7 @@ REPORT_DATA = "report.json"
 PROFILE_DATA = "profile.json"
 OPTIMIZE_DATA = "optimize.json"
 BASELINE_ROWS = "benchmarks/v0_baseline.csv"
+SPEEDUP = "plots/speedup.png"
 
 _HEAD = "# liger-perf: "
 

@@ -62,11 +62,12 @@ def test_the_comparison() -> None:
         "**`v2` is the best variant. Shall I test and report it?**\n\n"
         "- v1 REJECTED: launch parameters, 0.990× (slower)\n"
         "- v2 ACCEPTED: pipelined loads, 1.264× (faster)\n\n"
+        "**Your answer**\n\n"
         "- 👍 on this comment, or `/optimize approve`, goes on with `v2`.\n"
         "- Another variant: `/optimize approve v3`.\n"
         "- 👎 or 😕, or `/optimize reject why`, stops; one no wins over every yes.\n"
         "- It counts from `maintain`, `admin`, within 14 days.\n\n"
-        "<details><summary>All variants compared</summary>\n\n"
+        "<details open><summary>All variants compared</summary>\n\n"
         "# Variants of `rms_norm`\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n"
         "</details>"
     )
@@ -181,7 +182,7 @@ def test_a_page_that_is_too_long_is_cut_and_its_code_closed() -> None:
 
 # What GitHub makes live in text: mentions and references.
 LIVE = re.compile(r"@\w|(?<![\w/&])#\d|\bGH-\d", re.IGNORECASE)
-FRAME = re.compile(r"(</?(details|summary)>|[\w ])*\n?")
+FRAME = re.compile(r"(</?(details|summary)>|<details open>|[\w ])*\n?")
 READER = MarkdownIt("gfm-like", {"linkify": False, "html": True})
 
 
