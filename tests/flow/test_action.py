@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from liger_perf.localhub.commits import Person, write_commit
+from liger_perf.localhub.gitstore import TreeChange
 from support.action import KERNEL, Bench, action_bench
 
 OPTIMIZE_STEPS = ["v1", "v2", "compare"]
@@ -276,3 +279,21 @@ def test_a_fork_needs_an_approver_who_names_the_commit(bench: Bench) -> None:
     bench.comment("alice", pull.number, "/optimize rms_norm")
     assert bench.stages.calls == []
     assert "has to name the commit" in bench.said(pull.number)[-1]
+
+
+def test_the_mode_of_the_kernels_file_stays(bench: Bench, issue: int) -> None:
+    git = bench.hub.git
+    blob = git.run("rev-parse", f"main:{KERNEL}").decode().strip()
+    tree = git.write_tree(bench.hub.default_sha, [TreeChange(KERNEL, "100755", blob)])
+    me = Person("bob", "bob@example.org", datetime.now(UTC))
+    git.set_ref(
+        "refs/heads/main",
+        write_commit(git, tree, (bench.hub.default_sha,), me, me, "Executable\n"),
+        bench.hub.default_sha,
+    )
+    bench.comment("alice", issue, "/optimize rms_norm mode=autonomous")
+    (pull,) = bench.pulls
+    assert pull.pull is not None
+    diff = git.run("diff", bench.hub.default_sha, pull.pull.head_sha).decode()
+    assert "mode" not in diff
+    assert "return x * 2" in diff

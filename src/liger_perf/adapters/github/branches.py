@@ -34,7 +34,6 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """A session as its branch holds it. `head` is the commit, `files` git's names of the contents by path."""
 
     head: str
-    tree: str
     conversation: Conversation
     journal: bytes
     files: dict[str, str]
@@ -96,12 +95,12 @@ class SessionBranches:
             tree = repository.create_git_tree(elements)
             parents = []
         else:
-            tree = repository.create_git_tree(elements, repository.get_git_tree(before.tree))
             parents = [repository.get_git_commit(before.head)]
+            tree = repository.create_git_tree(elements, parents[0].tree)
         note = f"{message}\n\nSession: {name}\nRun: {self._run}\nNonce: {secrets.token_hex(8)}\n"
         commit = repository.create_git_commit(note, tree, parents)
         self._move(name, before, commit.sha)
-        stored = _after(name, before, commit.sha, tree.sha, blobs, files)
+        stored = _after(name, before, commit.sha, blobs, files)
         self._heads[name] = stored
         return stored
 
@@ -145,15 +144,13 @@ class SessionBranches:
             raise LigerPerfError(f"the branch of session {name} holds no {CONVERSATION}", todo="delete the branch")
         journal = self._blob(files[JOURNAL]) if JOURNAL in files else b""
         conversation = _conversation(name, self._blob(files[CONVERSATION]))
-        return Stored(head=head, tree=commit.commit.tree.sha, conversation=conversation, journal=journal, files=files)
+        return Stored(head=head, conversation=conversation, journal=journal, files=files)
 
     def _blob(self, sha: str) -> bytes:
         return base64.b64decode(self._site.repository.get_git_blob(sha).content)
 
 
-def _after(
-    name: str, before: Stored | None, head: str, tree: str, blobs: Mapping[str, str], files: Mapping[str, bytes]
-) -> Stored:
+def _after(name: str, before: Stored | None, head: str, blobs: Mapping[str, str], files: Mapping[str, bytes]) -> Stored:
     """The state that was just written, without asking for it again."""
     if CONVERSATION in files:
         conversation = _conversation(name, files[CONVERSATION])
@@ -163,7 +160,6 @@ def _after(
         raise LigerPerfError("a session must begin with its conversation", where=name)
     return Stored(
         head=head,
-        tree=tree,
         conversation=conversation,
         journal=files.get(JOURNAL, before.journal if before else b""),
         files={**(before.files if before else {}), **blobs},

@@ -15,6 +15,8 @@ from liger_perf.bot.effects import OpenPullRequest
 from liger_perf.model.errors import LigerPerfError
 from liger_perf.stages.patch import apply_patch
 
+_REGULAR = ("100644", "100755")
+
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
     """The pull request that is open now."""
@@ -71,13 +73,16 @@ class Pulls:
         if moved:
             raise NotOpened(f"{moved[0]} has changed on {base} since the start")
         repository = self._site.repository
+        mode = self._readings.mode(head, path)
+        if mode not in _REGULAR:
+            raise NotOpened(f"{path} is no regular file on {base}")
         before = repository.get_git_blob(tree[path])
         after = apply_patch(patch.decode(), path, _text(before.content))
-        element = InputGitTreeElement(path, "100644", "blob", content=after)
-        made = repository.create_git_tree([element], repository.get_git_tree(head))
-        commit = repository.create_git_commit(
-            f"{effect.title}\n\nSession: {effect.session}\n", made, [repository.get_git_commit(head)]
-        )
+        parent = repository.get_git_commit(head)
+        element = InputGitTreeElement(path, mode, "blob", content=after)
+        # The commit's tree: asked for by the commit, GitHub names a tree by that commit.
+        made = repository.create_git_tree([element], parent.tree)
+        commit = repository.create_git_commit(f"{effect.title}\n\nSession: {effect.session}\n", made, [parent])
         name = f"heads/{effect.branch}"
         try:
             repository.create_git_ref(f"refs/{name}", commit.sha)

@@ -24,6 +24,7 @@ class Readings:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._trees: dict[str, dict[str, str]] = {}
+        self._modes: dict[str, dict[str, str]] = {}
         self._roles: dict[int, str | None] = {}
 
     @property
@@ -48,8 +49,19 @@ class Readings:
             found = self._site.repository.get_git_tree(sha, recursive=True)
             if found.truncated:
                 raise GithubException(500, {"message": "the repository is too large to be listed at once"})
-            self._trees[sha] = {element.path: element.sha for element in found.tree if element.type == "blob"}
+            blobs = [element for element in found.tree if element.type == "blob"]
+            self._trees[sha] = {element.path: element.sha for element in blobs}
+            self._modes[sha] = {element.path: element.mode for element in blobs}
         return self._trees[sha]
+
+    def mode(self, sha: str, path: str) -> str:
+        """Git's mode of a file of a commit, such as "100644"; empty where there is none.
+
+        Raises:
+            GithubException: as `tree`.
+        """
+        self.tree(sha)
+        return self._modes[sha].get(path, "")
 
     def frozen(self, kernel: str, sha: str, base: str) -> Frozen:
         """What a session of `kernel` at a commit is bound to: the kernel, what it imports, its test, its benchmark.

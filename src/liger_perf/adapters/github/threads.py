@@ -108,9 +108,14 @@ class Threads:
         raise AssertionError("the last try answers or raises")
 
     def _find(self, thread: int, key: str) -> Posted | None:
-        mine = (comment for comment in self._issue(thread).get_comments() if comment.user.id == self._site.bot.id)
+        mine = (comment for comment in self._issue(thread).get_comments() if self._is_mine(comment))
         found = next((comment for comment in mine if key_of(comment.body or "") == key), None)
         return None if found is None else _posted(found)
+
+    def _is_mine(self, written: Issue | IssueComment) -> bool:
+        # GitHub answers none for an account that is gone, whatever the library says.
+        author = written.user
+        return author is not None and author.id == self._site.bot.id
 
     def _create(self, effect: PostComment | PostCheckpoint | EditStatus) -> Posted:
         return _posted(self._issue(effect.thread).create_comment(effect.marked))
@@ -120,7 +125,7 @@ class Threads:
         for number, issue in enumerate(newest):
             if number >= _NEWEST_ISSUES:
                 break
-            if issue.user.id == self._site.bot.id and key_of(issue.body or "") == key:
+            if self._is_mine(issue) and key_of(issue.body or "") == key:
                 return issue.number
         return None
 
