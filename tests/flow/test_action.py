@@ -10,6 +10,7 @@ import pytest
 
 from liger_perf.localhub.commits import Person, write_commit
 from liger_perf.localhub.gitstore import TreeChange
+from liger_perf.model.errors import UsageError
 from support.action import KERNEL, Bench, action_bench
 
 OPTIMIZE_STEPS = ["v1", "v2", "compare"]
@@ -297,3 +298,22 @@ def test_the_mode_of_the_kernels_file_stays(bench: Bench, issue: int) -> None:
     diff = git.run("diff", bench.hub.default_sha, pull.pull.head_sha).decode()
     assert "mode" not in diff
     assert "return x * 2" in diff
+
+
+@pytest.mark.parametrize(
+    ("session", "said"), [("rms_norm-1", "no session"), ("../main", "no session's id"), ("x" * 300, "no session's id")]
+)
+def test_a_session_that_does_not_exist_is_not_gone_on_with(bench: Bench, session: str, said: str) -> None:
+    bench.hub.human("alice").dispatch("liger-perf.yml", inputs={"session": session})
+    with pytest.raises(UsageError, match=said):
+        bench.work()
+
+
+def test_an_unknown_kernel_and_an_unknown_option_are_answered_with_what_is_allowed(bench: Bench, issue: int) -> None:
+    bench.comment("alice", issue, "/optimize rmsnorm")
+    bench.comment("alice", issue, "/optimize rms_norm gaol=speed")
+    unknown, option = bench.said(issue)
+    assert "rms_norm" in unknown
+    assert "swiglu" in unknown
+    assert "goal" in option
+    assert bench.stages.calls == []

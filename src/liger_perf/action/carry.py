@@ -46,7 +46,7 @@ from liger_perf.bot.effects import (
 from liger_perf.bot.events import Continued, Dispatched, Event
 from liger_perf.bot.router import plan
 from liger_perf.kernels.layout import kernel_paths
-from liger_perf.model.errors import StageError
+from liger_perf.model.errors import StageError, UsageError
 from liger_perf.session import journal as journals
 from liger_perf.session.entries import Approved
 from liger_perf.session.model import apply, fold
@@ -82,6 +82,7 @@ class Carrier:
         """Deal with an event.
 
         Raises:
+            UsageError: the session to go on with does not exist.
             LigerPerfError: a session cannot be trusted, or others wrote it again and again.
             GithubException: GitHub refuses, or does not answer.
         """
@@ -92,7 +93,10 @@ class Carrier:
 
     def _one(self, event: Event | Outcome) -> Follow:
         for attempt in range(_TRIES):
-            effects = plan(event, self.gatherer.facts(event))
+            facts = self.gatherer.facts(event)
+            if isinstance(event, Continued) and facts.view(event.session) is None:
+                raise UsageError(f"there is no session {event.session!r} to go on with", todo="start one with a kernel")
+            effects = plan(event, facts)
             try:
                 return self._all(effects, event)
             except Superseded as error:

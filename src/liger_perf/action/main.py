@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Mapping
@@ -27,10 +28,12 @@ from liger_perf.adapters.probe import has_nvidia_device
 from liger_perf.adapters.terminal import Terminal
 from liger_perf.app import Wiring, real_wiring
 from liger_perf.bot.authority import Policy
-from liger_perf.bot.events import CommentCreated, Event, Ignored, read_event
+from liger_perf.bot.events import CommentCreated, Continued, Event, Ignored, read_event
 from liger_perf.bot.parser import parse
 from liger_perf.model.errors import EXIT_FAILED, EXIT_INTERRUPTED, LigerPerfError, UsageError
 from liger_perf.model.options import device_kind
+
+_SESSION = re.compile(r"[a-z][a-z0-9_]{0,60}-(?:run-)?\d{1,20}", re.ASCII)
 
 HELP = """\
 liger-perf-action: deals with one event of a GitHub Actions job, and ends.
@@ -84,6 +87,8 @@ def run(settings: Settings, terminal: Terminal, wiring: Wiring) -> Report:
     if isinstance(event, Ignored):
         terminal.note(f"nothing to do: {event.why}")
         return Report()
+    if isinstance(event, Continued) and not _SESSION.fullmatch(event.session):
+        raise UsageError(f"{event.session!r} is no session's id", todo="allowed: such as rms_norm-1234567")
     if isinstance(event, CommentCreated) and parse(event.body, ()) is None:
         terminal.note("nothing to do: the comment is no command")
         return Report()
