@@ -150,7 +150,7 @@ def _open(view: View, move: Open) -> OpenPullRequest:
         key=f"{talk.id}/pull/{talk.round}",
         session=talk.id,
         kernel=talk.kernel,
-        branch=f"liger-perf/pr/{talk.kernel}-{talk.id}",
+        branch=f"liger-perf/pr/{talk.id}",  # the id begins with the kernel
         title=questions.pull_request_title(talk.kernel, asked.proposed),
         body=questions.pull_request_body(asked),
         patch_digest=move.patch_digest,
