@@ -89,14 +89,18 @@ def not_the_bot_itself(case: Case, vote: Vote) -> str:
     return "it is the bot's own" if vote.user.id == case.policy.bot.id else ""
 
 
+OLDER = ("it is older than the question", "it was written before the question")
+"""Answers to what was asked before: no surprise to whoever gave them."""
+
+
 def not_older(case: Case, vote: Vote) -> str:
-    return "it is older than the question" if vote.at < case.checkpoint.created_at else ""
+    return OLDER[0] if vote.at < case.checkpoint.created_at else ""
 
 
 def comment_follows(case: Case, vote: Vote) -> str:
     # Times have whole seconds; ids tell the order within one.
     follows = vote.comment is None or vote.comment.id > case.checkpoint.comment_id
-    return "" if follows else "it was written before the question"
+    return "" if follows else OLDER[1]
 
 
 def after_last_edit(case: Case, vote: Vote) -> str:

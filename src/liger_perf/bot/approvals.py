@@ -103,6 +103,8 @@ def _counted(case: Case) -> tuple[list[Vote], tuple[str, ...]]:
             ignored.append(f"{vote.user.login}: {why}")
         else:
             counted.append(vote)
+    if case.evidence.misplaced:
+        ignored.append("a thumb on another comment: it counts on the question only")
     return counted, tuple(ignored)
 
 

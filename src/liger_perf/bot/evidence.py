@@ -66,6 +66,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         comments: of the thread, those after the checkpoint's at least.
         blobs: as they are on the branch now; a path that is gone is missing.
         patch_digest: of the patch that would be opened.
+        misplaced: how many thumbs up stand on other comments of the bot's that are as new as the question.
     """
 
     now: datetime
@@ -74,6 +75,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     comments: tuple[Comment, ...] | None
     blobs: dict[str, str] | None
     patch_digest: str | None = ""
+    misplaced: int = 0
 
 
 def digest(body: str) -> str:

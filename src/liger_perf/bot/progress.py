@@ -8,7 +8,7 @@ from typing import Any, assert_never
 import msgspec
 
 from liger_perf.bot import questions, replies
-from liger_perf.bot.approval_rules import Reason
+from liger_perf.bot.approval_rules import OLDER, Reason
 from liger_perf.bot.approvals import Granted, Judgement, Pending, Refused, Rejected, judge
 from liger_perf.bot.effects import (
     CheckpointPosted,
@@ -53,7 +53,8 @@ def advance(view: View, facts: Facts) -> Effects:
             evidence = facts.evidence.get(talk.id)
             if evidence is None or talk.checkpoint is None:
                 return ()
-            return judged(view, judge(talk.checkpoint, evidence, facts.policy, facts.roles), facts)
+            judgement = judge(talk.checkpoint, evidence, facts.policy, facts.roles)
+            return _why_not(view, judgement) if isinstance(judgement, Pending) else judged(view, judgement, facts)
         case Open():
             return (show(view, facts), _open(view, move))
         case Finish(simulated=simulated):
@@ -175,6 +176,17 @@ def judged(view: View, judgement: Judgement, facts: Facts) -> Effects:
             return end(view, Ending.REFUSED, "refused", replies.refused(reason))
         case _:
             assert_never(judgement)
+
+
+def _why_not(view: View, pending: Pending) -> Effects:
+    """Say once a question why the answers so far do not count: one who waits for nothing would never know."""
+    talk = view.conversation
+    ignored = tuple(reason for reason in pending.ignored if not reason.endswith(OLDER))
+    if talk.checkpoint is None or not ignored:
+        return ()
+    key = f"{talk.id}/ignored/{talk.checkpoint.stage}/{talk.round}"
+    text = replies.not_counted(pending.reason, ignored)
+    return (PostComment(key=key, thread=talk.thread, body=text),)
 
 
 def _granted(view: View, granted: Granted, facts: Facts) -> Effects:

@@ -10,6 +10,7 @@ from github.IssueComment import IssueComment
 
 from liger_perf.adapters.github.site import Site, Unanswered, is_status, said
 from liger_perf.adapters.github.threads import comment_by_id
+from liger_perf.bot.approvals import YES
 from liger_perf.bot.authority import Thread
 from liger_perf.bot.events import User
 from liger_perf.bot.evidence import Absence, Checkpoint, Comment, Evidence, Reaction
@@ -104,14 +105,22 @@ class Readings:
     def evidence(self, talk: Conversation, asked: Checkpoint, patch_digest: str | None) -> Evidence:
         """The answers to a question, and what it was bound to as that is now."""
         comment = self._comment(asked.comment_id)
+        found = said(lambda: self._comments(talk.thread, asked.created_at))
         return Evidence(
             now=datetime.now(UTC),
             comment=comment,
             reactions=said(lambda: self._reactions(asked.comment_id)) if isinstance(comment, Comment) else (),
-            comments=said(lambda: self._comments(talk.thread, asked.created_at)),
+            comments=None if found is None else tuple(_comment(one) for one in found),
             blobs=said(lambda: self._blobs(talk.frozen)),
             patch_digest=patch_digest,
+            misplaced=sum(self._thumbs(one) for one in found or () if one.id != asked.comment_id),
         )
+
+    def _thumbs(self, one: IssueComment) -> int:
+        """Thumbs up on a comment of the bot's; 0 on anybody else's."""
+        author = one.user
+        mine = author is not None and author.id == self._site.bot.id
+        return int((one.reactions or {}).get(YES, 0)) if mine else 0
 
     def _comment(self, number: int) -> Comment | Absence:
         try:
@@ -130,9 +139,8 @@ class Readings:
             for one in found
         )
 
-    def _comments(self, thread: int, since: datetime) -> tuple[Comment, ...]:
-        found = self._site.repository.get_issue(thread).get_comments(since=since)
-        return tuple(_comment(one) for one in found)
+    def _comments(self, thread: int, since: datetime) -> list[IssueComment]:
+        return list(self._site.repository.get_issue(thread).get_comments(since=since))
 
     def _blobs(self, frozen: Frozen) -> dict[str, str]:
         # A commit without a branch, such as a fork's, cannot move.
