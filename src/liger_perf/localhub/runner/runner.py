@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -21,6 +22,7 @@ from liger_perf.localhub.runner.workplace import Workplace, environment
 
 EndedBy: TypeAlias = Literal["itself", "cancel", "limit", "kill"]
 TICK_S = 0.05
+STARTING_S = 60.0
 KEPT_LINES = 5000
 CRON = "*/15 * * * *"
 
@@ -178,23 +180,12 @@ class Runner:
         lines: deque[str] = deque(maxlen=KEPT_LINES)
         ended_by: EndedBy = "cancel"  # also where the caller is interrupted
         code = 1
+        starting: Future[JobProcess] = Future()
+        # In place before the process is: its first request may come before this thread goes on.
+        observer = Observer(self.hub.tokens.actor(f"Bearer {token}"), kill, lambda: starting.result(STARTING_S).kill())
         try:
-            process = JobProcess(
-                self.job.argv, environment(self.hub, self.job, run, event, place, token), place.workspace
-            )
-            observer = Observer(self.hub.tokens.actor(f"Bearer {token}"), kill, process.kill)
-            try:
-                with self._observed(observer), place.log.open("w", encoding="utf-8") as log:
-                    for line in self._lines(run, process, started):
-                        shown = line.replace(token, "***")
-                        lines.append(shown)
-                        print(shown, file=log, flush=True)
-                        self._on_line(run, shown)
-            except BaseException:
-                process.end(self.job.grace)
-                raise
-            finally:
-                code = process.close()
+            with self._observed(observer):
+                code = self._to_the_end(run, place, event, token, starting, lines)
             ended_by = self._ended_by(run, observer, started)
         finally:
             self.hub.tokens.revoke(token)
@@ -207,6 +198,27 @@ class Runner:
         return Ended(
             run, event, code, tuple(lines), outputs, summary, seconds, observer.requests, ended_by, place.folder
         )
+
+    def _to_the_end(
+        self, run: Run, place: Workplace, event: Event, token: str, starting: Future[JobProcess], lines: deque[str]
+    ) -> int:
+        """Start the process and read its lines until it has ended; the exit status."""
+        started = time.monotonic()
+        process = JobProcess(self.job.argv, environment(self.hub, self.job, run, event, place, token), place.workspace)
+        starting.set_result(process)
+        try:
+            with place.log.open("w", encoding="utf-8") as log:
+                for line in self._lines(run, process, started):
+                    shown = line.replace(token, "***")
+                    lines.append(shown)
+                    print(shown, file=log, flush=True)
+                    self._on_line(run, shown)
+        except BaseException:
+            process.end(self.job.grace)
+            raise
+        finally:
+            code = process.close()
+        return code
 
     @contextlib.contextmanager
     def _observed(self, observer: Observer) -> Iterator[None]:
